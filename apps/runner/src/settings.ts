@@ -1,0 +1,3 @@
+import { homeSetting } from "@warren/protocol/places.ts"
+
+export const settings = { home: homeSetting }

@@ -1,0 +1,22 @@
+import { mkdir } from "node:fs/promises"
+import { join } from "node:path"
+import { rpcSocketOf, runnerRootOf } from "@warren/protocol/places.ts"
+
+/** Where one user's things are. Nobody else may look inside. */
+export interface UserRoot {
+  readonly path: string
+  readonly rpcSocket: string
+  readonly lock: string
+  readonly log: string
+}
+
+export async function openUserRoot(home: string): Promise<UserRoot> {
+  const path = runnerRootOf(home)
+  for (const folder of ["ipc", "logs", "internal"]) await mkdir(join(path, folder), { recursive: true, mode: 0o700 })
+  return {
+    path,
+    rpcSocket: rpcSocketOf(home),
+    lock: join(path, "internal", "lock"),
+    log: join(path, "logs", "runner.log"),
+  }
+}

@@ -1,0 +1,94 @@
+/** What a caller can act on. One row per code: HTTP status, whether trying again may help, the CLI's exit code. */
+export const faultCodes = {
+  invalid: { status: 400, isRetryable: false, exitCode: 2 },
+  unauthenticated: { status: 401, isRetryable: false, exitCode: 10 },
+  forbidden: { status: 403, isRetryable: false, exitCode: 11 },
+  not_found: { status: 404, isRetryable: false, exitCode: 3 },
+  conflict: { status: 409, isRetryable: false, exitCode: 4 },
+  resync: { status: 410, isRetryable: true, exitCode: 5 },
+  limit: { status: 429, isRetryable: true, exitCode: 6 },
+  cancelled: { status: 499, isRetryable: false, exitCode: 130 },
+  internal: { status: 500, isRetryable: false, exitCode: 1 },
+  unsupported: { status: 501, isRetryable: false, exitCode: 7 },
+  unavailable: { status: 503, isRetryable: true, exitCode: 8 },
+  timeout: { status: 504, isRetryable: true, exitCode: 9 },
+} as const
+
+export type FaultCode = keyof typeof faultCodes
+
+/** A fault as it crosses a process: no cause, no stack. */
+export interface FaultData {
+  readonly code: FaultCode
+  readonly message: string
+  /** What the reader can do next. */
+  readonly hint?: string | undefined
+  /** What it is about, as `noun:id`. */
+  readonly subject?: string | undefined
+}
+
+interface FaultOptions {
+  readonly hint?: string | undefined
+  readonly subject?: string | undefined
+  readonly cause?: unknown
+}
+
+/** The one error of this system. Callers act on `code`, people read `message`, `hint` says what to do next. */
+export class Fault extends Error {
+  override readonly name = "Fault"
+  readonly code: FaultCode
+  readonly hint: string | undefined
+  readonly subject: string | undefined
+
+  constructor(code: FaultCode, message: string, options: FaultOptions = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause })
+    this.code = code
+    this.hint = options.hint
+    this.subject = options.subject
+  }
+
+  get isRetryable(): boolean {
+    return faultCodes[this.code].isRetryable
+  }
+
+  /** What may leave this process. */
+  toData(): FaultData {
+    return {
+      code: this.code,
+      message: this.message,
+      ...(this.hint === undefined ? {} : { hint: this.hint }),
+      ...(this.subject === undefined ? {} : { subject: this.subject }),
+    }
+  }
+
+  static fromData(data: FaultData): Fault {
+    return new Fault(data.code, data.message, { hint: data.hint, subject: data.subject })
+  }
+
+  /**
+   * Anything thrown, as a fault. A cancellation stays one; what is neither is a bug: its words may hold secrets, so
+   * the reader gets none of them, and whoever calls this logs the cause.
+   */
+  static from(thrown: unknown): Fault {
+    if (thrown instanceof Fault) return thrown
+    if (isCancellation(thrown)) return new Fault("cancelled", "the operation was cancelled", { cause: thrown })
+    if (thrown instanceof Error && thrown.name === "TimeoutError") {
+      return new Fault("timeout", "the operation took too long", { cause: thrown })
+    }
+    return new Fault("internal", "something went wrong inside Warren", { cause: thrown, hint: "see the log" })
+  }
+}
+
+export function isCancellation(thrown: unknown): boolean {
+  if (thrown instanceof Fault) return thrown.code === "cancelled"
+  return thrown instanceof Error && thrown.name === "AbortError"
+}
+
+/** The message of anything thrown, for logs. */
+export function messageOf(thrown: unknown): string {
+  return thrown instanceof Error ? thrown.message : String(thrown)
+}
+
+/** The operating system's name of an error (`ENOENT`), or an empty string. */
+export function errnoOf(thrown: unknown): string {
+  return thrown instanceof Error && "code" in thrown && typeof thrown.code === "string" ? thrown.code : ""
+}

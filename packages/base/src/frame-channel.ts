@@ -1,0 +1,138 @@
+import type { Duplex } from "node:stream"
+import { Fault } from "./fault.ts"
+import { encodeJson, FrameDecoder, streamHeader, type StreamTag } from "./frame.ts"
+
+export interface FrameChannelHandlers {
+  /** One whole frame body. Its memory may be reused after the call returns: copy what is kept. */
+  body(body: Buffer): void
+  /** Called once, when the channel is over: by the peer, by `close`, or by a fault. */
+  end(fault: Fault | undefined): void
+}
+
+interface FrameChannelLimits {
+  /** A peer that lets more than this pile up unread is cut off. */
+  readonly unsentBytesMax?: number
+}
+
+const defaultUnsentBytesMax = 16 * 1024 * 1024
+
+/** Frames over a socket or any duplex stream, with the peer's pace visible to the sender. */
+export class FrameChannel implements Disposable {
+  readonly #stream: Duplex
+  readonly #decoder = new FrameDecoder()
+  readonly #handlers: FrameChannelHandlers
+  readonly #unsentBytesMax: number
+  #hasEnded = false
+  #isCorked = false
+  #room: { promise: Promise<void>; resolve: () => void } | undefined
+
+  constructor(stream: Duplex, handlers: FrameChannelHandlers, limits: FrameChannelLimits = {}) {
+    this.#stream = stream
+    this.#handlers = handlers
+    this.#unsentBytesMax = limits.unsentBytesMax ?? defaultUnsentBytesMax
+    stream.on("data", (chunk: Buffer) => this.#receive(chunk))
+    stream.on("drain", () => this.#giveRoom())
+    stream.on("end", () => this.#peerEnded())
+    stream.on("error", (cause: Error) => this.#end(new Fault("unavailable", "the connection broke", { cause })))
+    stream.on("close", () => this.#end(undefined))
+  }
+
+  get isOpen(): boolean {
+    return !this.#hasEnded
+  }
+
+  /** Whether the peer keeps up. A sender that can wait does so, with `room`. */
+  get hasRoom(): boolean {
+    return !this.#stream.writableNeedDrain
+  }
+
+  /** Resolves when there is room, or when the channel is over. */
+  room(): Promise<void> {
+    if (this.#hasEnded || this.hasRoom) return Promise.resolve()
+    if (!this.#room) {
+      let resolve = (): void => undefined
+      const promise = new Promise<void>((done) => (resolve = done))
+      this.#room = { promise, resolve }
+    }
+    return this.#room.promise
+  }
+
+  send(value: object): void {
+    this.#write(encodeJson(value))
+  }
+
+  sendBytes(tag: StreamTag, bytes: Uint8Array): void {
+    this.#write(streamHeader(tag, bytes.length), bytes)
+  }
+
+  /** Stops reading; the kernel then holds the peer back. */
+  pause(): void {
+    this.#stream.pause()
+  }
+
+  resume(): void {
+    this.#stream.resume()
+  }
+
+  /** Sends what is waiting, then closes. */
+  finish(): void {
+    if (!this.#hasEnded) this.#stream.end()
+  }
+
+  close(fault?: Fault): void {
+    this.#stream.destroy()
+    this.#end(fault)
+  }
+
+  [Symbol.dispose](): void {
+    this.close()
+  }
+
+  #write(...pieces: Uint8Array[]): void {
+    if (this.#hasEnded) return
+    this.#cork()
+    for (const piece of pieces) this.#stream.write(piece)
+    if (this.#stream.writableLength > this.#unsentBytesMax) {
+      this.close(new Fault("limit", "the peer does not read", { hint: "read, or use a connection per stream" }))
+    }
+  }
+
+  /** Everything sent in one turn of the event loop leaves in one system call. */
+  #cork(): void {
+    if (this.#isCorked) return
+    this.#isCorked = true
+    this.#stream.cork()
+    process.nextTick(() => {
+      this.#isCorked = false
+      this.#stream.uncork()
+    })
+  }
+
+  #receive(chunk: Buffer): void {
+    if (this.#hasEnded) return
+    try {
+      this.#decoder.push(chunk, (body) => {
+        if (!this.#hasEnded) this.#handlers.body(body)
+      })
+    } catch (thrown) {
+      this.close(Fault.from(thrown))
+    }
+  }
+
+  #peerEnded(): void {
+    const isCut = this.#decoder.pendingBytes > 0
+    this.close(isCut ? new Fault("invalid", "the connection ended inside a frame") : undefined)
+  }
+
+  #giveRoom(): void {
+    this.#room?.resolve()
+    this.#room = undefined
+  }
+
+  #end(fault: Fault | undefined): void {
+    if (this.#hasEnded) return
+    this.#hasEnded = true
+    this.#giveRoom()
+    this.#handlers.end(fault)
+  }
+}

@@ -1,0 +1,68 @@
+import type { z } from "zod"
+
+/**
+ * One thing that can be asked across a process. A call has one answer (`out`); a feed has many (`each`), numbered, so that
+ * a reader who was away asks for what came `after` the last one it saw.
+ */
+interface Common {
+  /** The wire version it came with. New members and new optional fields only: the newer side adapts. */
+  readonly since: number
+  readonly doc: string
+  /** `GET /v1/sessions/{id}`: how it is reached over HTTP; absent when it is not. */
+  readonly http?: `${"GET" | "POST" | "PUT" | "PATCH" | "DELETE"} /${string}`
+  readonly in: z.ZodObject
+}
+
+export interface Call extends Common {
+  readonly out: z.ZodType
+  /** How long a client waits for the answer unless it says otherwise. */
+  readonly timeoutMs?: number
+}
+
+export interface Feed extends Common {
+  readonly each: z.ZodType
+}
+
+export type Contract = Readonly<Record<string, Call | Feed>>
+
+/** Keeps the literal types of a table, so that handlers, clients and routes can be made from it. */
+export function contract<const C extends Contract>(table: C): C {
+  return table
+}
+
+export function isFeed(entry: Call | Feed): entry is Feed {
+  return "each" in entry
+}
+
+export type CallName<C extends Contract> = { [K in keyof C]: C[K] extends Call ? K : never }[keyof C] & string
+export type FeedName<C extends Contract> = { [K in keyof C]: C[K] extends Feed ? K : never }[keyof C] & string
+
+/** What a caller writes: defaults may be left out. */
+export type Asked<C extends Contract, K extends keyof C> = z.input<C[K]["in"]>
+/** What a handler receives: checked, defaults filled in. */
+export type Received<C extends Contract, K extends keyof C> = z.output<C[K]["in"]>
+export type Answer<C extends Contract, K extends keyof C> = C[K] extends Call ? z.output<C[K]["out"]> : never
+export type Item<C extends Contract, K extends keyof C> = C[K] extends Feed ? z.output<C[K]["each"]> : never
+
+export interface Numbered<T> {
+  readonly seq: number
+  readonly item: T
+}
+
+/** Who asks. Taken from the connection or a checked token, never from a field of the request. */
+export interface Caller {
+  readonly name: string
+}
+
+export interface Context {
+  /** Aborts when the caller cancels, goes away, or has waited long enough. */
+  readonly signal: AbortSignal
+  readonly caller: Caller
+}
+
+/** What must be written to answer a contract. */
+export type Handlers<C extends Contract> = {
+  readonly [K in keyof C]: C[K] extends Feed
+    ? (input: Received<C, K>, context: Context) => AsyncIterable<Numbered<Item<C, K>>>
+    : (input: Received<C, K>, context: Context) => Promise<Answer<C, K>>
+}

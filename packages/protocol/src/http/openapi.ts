@@ -1,0 +1,114 @@
+import { faultCodes } from "@warren/base/fault.ts"
+import { z } from "zod"
+import { isFeed, type Call, type Contract, type Feed } from "../contract.ts"
+import { FaultData } from "../fault.ts"
+import { httpOf } from "./path.ts"
+
+interface OpenApiOptions {
+  readonly version: string
+}
+
+type Json = Record<string, unknown>
+
+/** An OpenAPI 3.1 document of everything in a contract that is reached over HTTP. */
+export function openApi(contract: Contract, options: OpenApiOptions): Json {
+  const components: Json = {}
+  const paths: Record<string, Json> = {}
+  for (const [name, entry] of Object.entries(contract)) {
+    if (!entry.http) continue
+    const { method, path } = httpOf(entry.http)
+    paths[path] = { ...paths[path], [method.toLowerCase()]: operation(name, entry, components) }
+  }
+  components["Error"] = errorSchema(components)
+  return {
+    openapi: "3.1.0",
+    info: {
+      title: "Warren",
+      version: options.version,
+      description: "A private computer for every agent, on a machine you own.",
+      license: { name: "Apache-2.0", identifier: "Apache-2.0" },
+    },
+    servers: [{ url: "/" }],
+    security: [{ bearer: [] }],
+    paths,
+    components: { schemas: components, securitySchemes: { bearer: { type: "http", scheme: "bearer" } } },
+  }
+}
+
+function operation(name: string, entry: Call | Feed, components: Json): Json {
+  const { method, parameters } = httpOf(entry.http ?? "GET /")
+  const input = schemaOf(entry.in, "input", components)
+  const fields = Object.entries((input["properties"] ?? {}) as Record<string, Json>)
+  const required = new Set((input["required"] ?? []) as string[])
+  const inPath = fields.filter(([field]) => parameters.includes(field))
+  const others = fields.filter(([field]) => !parameters.includes(field))
+  const hasBody = method !== "GET" && method !== "DELETE" && others.length > 0
+  const parameter = (place: string, isRequired: (field: string) => boolean) => ([field, schema]: [string, Json]) => ({
+    name: field,
+    in: place,
+    required: isRequired(field),
+    schema,
+  })
+  const inQuery = hasBody ? [] : others.map(parameter("query", (field) => required.has(field)))
+  const body = {
+    type: "object",
+    properties: Object.fromEntries(others),
+    required: others.map(([field]) => field).filter((field) => required.has(field)),
+  }
+  return {
+    operationId: name,
+    summary: entry.doc,
+    tags: [name.split(".")[0]],
+    parameters: [...inPath.map(parameter("path", () => true)), ...inQuery],
+    ...(hasBody ? { requestBody: { required: true, content: { "application/json": { schema: body } } } } : {}),
+    responses: { "200": answer(entry, components), default: failure },
+  }
+}
+
+function answer(entry: Call | Feed, components: Json): Json {
+  if (!isFeed(entry)) {
+    return { description: "Done.", content: { "application/json": { schema: schemaOf(entry.out, "output", components) } } }
+  }
+  // Registered, so that the text can name it: OpenAPI 3.1 cannot describe the items of an event stream.
+  const item = schemaOf(entry.each, "output", components)
+  return {
+    description: `Server-sent events: \`item\` with a number as its id, then \`end\` or \`fault\`. Each item: ${JSON.stringify(item)}`,
+    content: { "text/event-stream": { schema: { type: "string" } } },
+  }
+}
+
+const failure = {
+  description: `Refused or failed: ${Object.keys(faultCodes).join(", ")}.`,
+  content: { "application/json": { schema: { $ref: "#/components/schemas/Error" } } },
+}
+
+function errorSchema(components: Json): Json {
+  const fault = schemaOf(FaultData, "output", components)
+  return {
+    type: "object",
+    required: ["error"],
+    properties: { error: { allOf: [fault, { type: "object", properties: { requestId: { type: "string" } } }] } },
+  }
+}
+
+/** A schema as JSON Schema; what has an id of its own goes to the shared components and is referred to. */
+function schemaOf(schema: z.ZodType, io: "input" | "output", components: Json): Json {
+  const { $schema: _, $defs = {}, ...own } = z.toJSONSchema(schema, { io, reused: "inline", unrepresentable: "any" }) as Json
+  for (const [name, definition] of Object.entries($defs as Json)) components[name] = relocate(definition)
+  const { id, ...rest } = relocate(own) as Json
+  if (typeof id !== "string") return rest
+  components[id] = rest
+  return { $ref: `#/components/schemas/${id}` }
+}
+
+function relocate(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(relocate)
+  if (typeof value !== "object" || value === null) return value
+  return Object.fromEntries(
+    Object.entries(value).map(([key, inner]) =>
+      key === "$ref" && typeof inner === "string"
+        ? [key, inner.replace("#/$defs/", "#/components/schemas/")]
+        : [key, relocate(inner)],
+    ),
+  )
+}

@@ -1,0 +1,74 @@
+import { Fault } from "@warren/base/fault.ts"
+import type { Numbered } from "./contract.ts"
+
+interface Reader {
+  wake(): void
+}
+
+/**
+ * The last things that happened, numbered, for any number of readers. It keeps `itemsMax`; a reader who asks for, or falls
+ * back to, something older gets `resync`, never a silent gap and never a growing buffer.
+ */
+export class Journal<T> {
+  readonly #itemsMax: number
+  readonly #items: T[] = []
+  readonly #readers = new Set<Reader>()
+  /** The number of the oldest item kept. */
+  #first = 1
+
+  constructor(itemsMax: number) {
+    this.#itemsMax = itemsMax
+  }
+
+  /** The number of the newest item; 0 when there was none yet. */
+  get last(): number {
+    return this.#first + this.#items.length - 1
+  }
+
+  append(item: T): number {
+    this.#items.push(item)
+    // Cut in batches: taking one from the front of a long array at every append would cost its length each time.
+    if (this.#items.length >= this.#itemsMax * 2) {
+      this.#first += this.#items.length - this.#itemsMax
+      this.#items.splice(0, this.#items.length - this.#itemsMax)
+    }
+    for (const reader of this.#readers) reader.wake()
+    return this.last
+  }
+
+  /** Up to `limit` of the newest items. */
+  tail(limit: number): Numbered<T>[] {
+    const from = Math.max(this.#first, this.last - limit + 1)
+    return this.#items.slice(from - this.#first).map((item, index) => ({ seq: from + index, item }))
+  }
+
+  /** Everything after number `after`, then everything that happens next, until the signal. */
+  async *read(after: number, signal: AbortSignal): AsyncGenerator<Numbered<T>, void, void> {
+    let next = after + 1
+    while (!signal.aborted) {
+      if (next < this.#first) {
+        throw new Fault("resync", `items ${next} to ${this.#first - 1} are no longer kept`, {
+          hint: `read the current state, then continue after ${this.last}`,
+        })
+      }
+      const item = this.#items[next - this.#first]
+      if (next <= this.last) yield { seq: next++, item: item as T }
+      else await this.#appended(signal)
+    }
+    signal.throwIfAborted()
+  }
+
+  #appended(signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const reader: Reader = {
+        wake: () => {
+          this.#readers.delete(reader)
+          signal.removeEventListener("abort", reader.wake)
+          resolve()
+        },
+      }
+      this.#readers.add(reader)
+      signal.addEventListener("abort", reader.wake, { once: true })
+    })
+  }
+}

@@ -1,0 +1,137 @@
+import type { Duplex } from "node:stream"
+import { Fault } from "@warren/base/fault.ts"
+import { FrameChannel } from "@warren/base/frame-channel.ts"
+import { decodeJson, isJson } from "@warren/base/frame.ts"
+import { messageOf } from "@warren/base/fault.ts"
+import type { Log } from "@warren/base/log.ts"
+import { isFeed, type Caller, type Context, type Contract, type Handlers, type Numbered } from "../contract.ts"
+import { describeIssues } from "../issues.ts"
+import { Cancel, connectionId, Hello, Request, rpcLimits, rpcVersion } from "./wire.ts"
+
+export interface RpcServerOptions<C extends Contract> {
+  readonly contract: C
+  readonly handlers: Handlers<C>
+  readonly log: Log
+  readonly build: string
+}
+
+type AnyHandler = (input: unknown, context: Context) => Promise<unknown> | AsyncIterable<Numbered<unknown>>
+
+/** Answers a contract on one connection. Everything it started stops when the connection or this object closes. */
+export class RpcConnection<C extends Contract> implements AsyncDisposable {
+  readonly #options: RpcServerOptions<C>
+  readonly #caller: Caller
+  readonly #channel: FrameChannel
+  readonly #running = new Map<number, AbortController>()
+  readonly #settled = new Set<Promise<void>>()
+  #isGreeted = false
+
+  constructor(stream: Duplex, caller: Caller, options: RpcServerOptions<C>) {
+    this.#options = options
+    this.#caller = caller
+    this.#channel = new FrameChannel(stream, {
+      body: (body) => this.#receive(body),
+      end: (fault) => this.#end(fault),
+    })
+  }
+
+  /** How many calls and feeds are being worked on. */
+  get inFlight(): number {
+    return this.#running.size
+  }
+
+  /** Cancels what runs, waits until it has stopped, closes. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#abortAll()
+    await Promise.all(this.#settled)
+    this.#channel.close()
+  }
+
+  #receive(body: Buffer): void {
+    let id = connectionId
+    try {
+      if (!isJson(body)) throw new Fault("unsupported", "no bytes are expected here")
+      const message = decodeJson(body)
+      if (typeof message["id"] === "number" && Number.isSafeInteger(message["id"])) id = message["id"]
+      this.#dispatch(message)
+    } catch (thrown) {
+      this.#fail(id, thrown)
+    }
+  }
+
+  #dispatch(message: Readonly<Record<string, unknown>>): void {
+    if (!this.#isGreeted) return this.#greet(message)
+    if ("cancel" in message) return this.#cancel(message)
+    const request = Request.safeParse(message)
+    if (!request.success) throw new Fault("invalid", `not a request: ${describeIssues(request.error)}`)
+    this.#start(request.data)
+  }
+
+  #greet(message: Readonly<Record<string, unknown>>): void {
+    const greeting = Hello.safeParse(message)
+    if (!greeting.success) throw new Fault("unsupported", "say hello first", { hint: '{"hello":{"version":1}}' })
+    this.#isGreeted = true
+    const version = Math.min(greeting.data.hello.version, rpcVersion)
+    this.#channel.send({ welcome: { version, build: this.#options.build, inFlightMax: rpcLimits.inFlightMax } })
+  }
+
+  #cancel(message: Readonly<Record<string, unknown>>): void {
+    const cancel = Cancel.safeParse(message)
+    if (!cancel.success) throw new Fault("invalid", `not a cancellation: ${describeIssues(cancel.error)}`)
+    // What has been answered already is not here any more: the two crossed, and that is all right.
+    this.#running.get(cancel.data.id)?.abort(new Fault("cancelled", "the caller cancelled"))
+  }
+
+  #start(request: { id: number; call: string; in: Record<string, unknown> }): void {
+    if (this.#running.has(request.id)) {
+      // An answer could not say which of the two it belongs to.
+      return this.#channel.close(new Fault("invalid", `request ${request.id} is already running`))
+    }
+    if (this.#running.size >= rpcLimits.inFlightMax) throw new Fault("limit", "too many requests at once")
+    const controller = new AbortController()
+    this.#running.set(request.id, controller)
+    const work = this.#answer(request, controller.signal)
+      .catch((thrown: unknown) => this.#fail(request.id, thrown, request.call))
+      .finally(() => {
+        this.#running.delete(request.id)
+        this.#settled.delete(work)
+      })
+    this.#settled.add(work)
+  }
+
+  async #answer(request: { id: number; call: string; in: unknown }, signal: AbortSignal): Promise<void> {
+    const { contract, handlers } = this.#options
+    const entry = Object.hasOwn(contract, request.call) ? contract[request.call] : undefined
+    if (!entry) throw new Fault("unsupported", `there is no call "${request.call.slice(0, 64)}"`)
+    const input = entry.in.safeParse(request.in)
+    if (!input.success) throw new Fault("invalid", describeIssues(input.error), { subject: `call:${request.call}` })
+    const answer = (handlers[request.call] as AnyHandler)(input.data, { signal, caller: this.#caller })
+    if (!isFeed(entry)) return this.#channel.send({ id: request.id, out: entry.out.parse(await answer) })
+    for await (const { seq, item } of answer as AsyncIterable<Numbered<unknown>>) {
+      signal.throwIfAborted()
+      this.#channel.send({ id: request.id, seq, item: entry.each.parse(item) })
+      // The next item is asked for when the peer has taken this one: a slow peer holds back its own feed, nothing grows.
+      await this.#channel.room()
+    }
+    signal.throwIfAborted()
+    this.#channel.send({ id: request.id, end: true })
+  }
+
+  #fail(id: number, thrown: unknown, call?: string): void {
+    const fault = Fault.from(thrown)
+    if (fault.code === "internal") {
+      const stack = thrown instanceof Error ? thrown.stack : undefined
+      this.#options.log("error", "rpc.bug", { call, message: messageOf(thrown), stack })
+    }
+    this.#channel.send({ id, fault: fault.toData() })
+  }
+
+  #end(fault: Fault | undefined): void {
+    if (fault) this.#options.log("warn", "rpc.closed", { code: fault.code, message: fault.message })
+    this.#abortAll()
+  }
+
+  #abortAll(): void {
+    for (const controller of this.#running.values()) controller.abort(new Fault("cancelled", "the connection closed"))
+  }
+}

@@ -1,0 +1,36 @@
+import { z } from "zod"
+import { FaultData } from "../fault.ts"
+
+/** The version this code speaks. A peer that speaks an older one is answered in the older one. */
+export const rpcVersion = 1
+
+export const rpcLimits = {
+  /** Calls and feeds a server works on at once for one connection; a client queues what is over it. */
+  inFlightMax: 512,
+  /** Calls one client may have waiting; one more is refused. */
+  queuedMax: 65_536,
+  /** Feed items a client keeps for a reader that is slow; then the feed ends with `resync`. */
+  feedItemsMax: 1_024,
+  feedBytesMax: 8 * 1024 * 1024,
+  /** How long a client waits for the peer to say that cancelled work has stopped. */
+  cancelMs: 2_000,
+  helloMs: 10_000,
+} as const
+
+const RequestId = z.int().min(1)
+
+export const Hello = z.object({ hello: z.object({ version: z.int().min(1), name: z.string().max(256).default("") }) })
+export const Welcome = z.object({
+  welcome: z.object({ version: z.int().min(1), build: z.string().max(256), inFlightMax: z.int().min(1) }),
+})
+
+export const Request = z.object({ id: RequestId, call: z.string().max(128), in: z.record(z.string(), z.unknown()) })
+export const Cancel = z.object({ id: RequestId, cancel: z.literal(true) })
+
+/** `id` 0 is the connection itself: what was sent could not be tied to a request. */
+export const connectionId = 0
+const AnswerId = z.int().min(connectionId)
+export const Out = z.object({ id: AnswerId, out: z.unknown() })
+export const Failed = z.object({ id: AnswerId, fault: FaultData })
+export const FeedItem = z.object({ id: AnswerId, seq: z.int().min(0), item: z.unknown() })
+export const FeedEnd = z.object({ id: AnswerId, end: z.literal(true) })

@@ -1,0 +1,61 @@
+import { z } from "zod"
+import { contract, type Handlers } from "./contract.ts"
+
+export const Degraded = z
+  .object({ code: z.string(), detail: z.string() })
+  .meta({ id: "Degraded", description: "Something that was wanted and is not available here." })
+
+export const Health = z
+  .object({
+    status: z.enum(["ok", "degraded", "stopping"]),
+    user: z.string().meta({ description: "The Linux account this runner works for." }),
+    version: z.string(),
+    build: z.string(),
+    pid: z.int(),
+    startedAt: z.iso.datetime(),
+    degraded: z.array(Degraded),
+  })
+  .meta({ id: "Health", description: "What a runner knows about itself." })
+
+export const LogEntry = z
+  .object({
+    time: z.iso.datetime(),
+    level: z.enum(["debug", "info", "warn", "error"]),
+    event: z.string(),
+    fields: z.record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.null()])),
+  })
+  .meta({ id: "LogEntry", description: "One thing that happened." })
+
+/** What a runner answers: the user plane. */
+export const userPlane = contract({
+  "health.check": {
+    since: 1,
+    http: "GET /v1/health",
+    doc: "Ask a runner how it is.",
+    in: z.object({}),
+    out: Health,
+    timeoutMs: 5_000,
+  },
+  "logs.read": {
+    since: 1,
+    http: "GET /v1/logs",
+    doc: "Read the newest lines of the runner's log.",
+    in: z.object({ limit: z.coerce.number().int().min(1).max(1_000).default(100) }),
+    out: z.object({ entries: z.array(z.object({ seq: z.int(), entry: LogEntry })) }),
+  },
+  "logs.follow": {
+    since: 1,
+    http: "GET /v1/logs/follow",
+    doc: "Every log line after number `after`, then every line that follows.",
+    in: z.object({ after: z.coerce.number().int().min(0).default(0) }),
+    each: LogEntry,
+  },
+  "runner.shutdown": {
+    since: 1,
+    doc: "Stop the runner in order. Running sandboxes go on.",
+    in: z.object({}),
+    out: z.object({ isStopping: z.boolean() }),
+  },
+})
+
+export type UserPlane = Handlers<typeof userPlane>

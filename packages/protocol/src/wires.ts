@@ -1,0 +1,41 @@
+import { faultCodes } from "@warren/base/fault.ts"
+import { frameLimits, streamTags } from "@warren/base/frame.ts"
+import { z } from "zod"
+import { isFeed, type Contract } from "./contract.ts"
+import { rpcLimits, rpcVersion } from "./rpc/wire.ts"
+import * as rpc from "./rpc/wire.ts"
+import { userPlane } from "./user-plane.ts"
+
+/** Every wire there is, as plain data: what the lock file freezes and the reference is made from. */
+export function describeWires(): Record<string, unknown> {
+  return {
+    frames: { limits: frameLimits, tags: streamTags },
+    faults: faultCodes,
+    rpc: { version: rpcVersion, limits: rpcLimits, messages: rpcMessages() },
+    userPlane: describeContract(userPlane),
+  }
+}
+
+function rpcMessages(): Record<string, unknown> {
+  const { Hello, Welcome, Request, Cancel, Out, Failed, FeedItem, FeedEnd } = rpc
+  const messages = { Hello, Welcome, Request, Cancel, Out, Failed, FeedItem, FeedEnd }
+  return Object.fromEntries(Object.entries(messages).map(([name, schema]) => [name, shape(schema, "output")]))
+}
+
+function describeContract(contract: Contract): Record<string, unknown> {
+  const entries = Object.entries(contract).map(([name, entry]) => [
+    name,
+    {
+      since: entry.since,
+      http: entry.http ?? null,
+      in: shape(entry.in, "input"),
+      ...(isFeed(entry) ? { each: shape(entry.each, "output") } : { out: shape(entry.out, "output") }),
+    },
+  ])
+  return Object.fromEntries(entries)
+}
+
+function shape(schema: z.ZodType, io: "input" | "output"): unknown {
+  const { $schema: _, ...rest } = z.toJSONSchema(schema, { io, unrepresentable: "any" })
+  return rest
+}

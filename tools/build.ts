@@ -1,0 +1,3 @@
+import { prepare } from "./prepare.ts"
+
+await prepare("start")

@@ -1,0 +1,59 @@
+import { createHash } from "node:crypto"
+import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises"
+import { join } from "node:path"
+import { rolldown } from "rolldown"
+
+const out = "dist"
+const stampFile = join(out, ".stamp")
+/** What a build is made from. A change in any of it makes the next start build again. */
+const sources = ["packages", "apps", "init", "launch", "tools/bundle.ts", "package-lock.json"]
+/** Loads a compiled binary by a path of its own making, which a bundle would break. */
+const external = ["libsql"]
+const apps = ["runner", "control"]
+
+/** Bundles each app into one file, unless what is there was made from these very sources. */
+export async function bundle(): Promise<void> {
+  const digest = await digestOf(sources)
+  if ((await readFile(stampFile, "utf8").catch(() => "")) === digest) return
+  const draft = `${out}.${process.pid}.tmp`
+  await mkdir(draft, { recursive: true })
+  try {
+    for (const app of apps) await bundleApp(app, draft, digest)
+    await writeFile(join(draft, ".stamp"), digest)
+    // A Warren that runs from the old folder has its files open and goes on.
+    await rm(out, { recursive: true, force: true })
+    await rename(draft, out)
+  } finally {
+    await rm(draft, { recursive: true, force: true })
+  }
+}
+
+async function bundleApp(app: string, folder: string, digest: string): Promise<void> {
+  const build = await rolldown({
+    input: `apps/${app}/src/main.ts`,
+    platform: "node",
+    external,
+    transform: { target: "node20", define: { WARREN_BUILD: JSON.stringify(digest.slice(0, 12)) } },
+  })
+  await build.write({ file: join(folder, `${app}.js`), format: "esm", minify: "dce-only", codeSplitting: false })
+  await build.close()
+}
+
+async function digestOf(paths: readonly string[]): Promise<string> {
+  const hash = createHash("sha256")
+  for (const path of paths) {
+    for (const file of await filesBelow(path)) hash.update(file).update(await readFile(file))
+  }
+  return hash.digest("hex")
+}
+
+async function filesBelow(path: string): Promise<string[]> {
+  const entries = await readdir(path, { withFileTypes: true, recursive: true }).catch((failure: NodeJS.ErrnoException) => {
+    if (failure.code === "ENOTDIR") return undefined
+    if (failure.code === "ENOENT") return []
+    throw failure
+  })
+  if (!entries) return [path]
+  const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))
+  return files.filter((file) => !file.includes("node_modules") && !file.endsWith(".test.ts")).toSorted()
+}

@@ -1,0 +1,73 @@
+import { spawn } from "node:child_process"
+import { accessSync, constants } from "node:fs"
+import { delimiter, join } from "node:path"
+import { step } from "./progress.ts"
+
+type Purpose = "start" | "test"
+
+interface SystemPackage {
+  /** A program or a file that is there when the package is. */
+  readonly finds: string
+  readonly name: string
+  readonly why: string
+  readonly for: Purpose
+}
+
+/** What Warren needs from the system, by the name Debian and Ubuntu give it. */
+export const systemPackages: readonly SystemPackage[] = [
+  { finds: "cc", name: "gcc", why: "compiles init, PID 1 of a sandbox", for: "start" },
+  { finds: "/usr/include/stdio.h", name: "libc6-dev", why: "the headers for that", for: "start" },
+  { finds: "musl-gcc", name: "musl-tools", why: "makes init smaller", for: "start" },
+  { finds: "/usr/include/linux/landlock.h", name: "linux-libc-dev", why: "the kernel's headers", for: "start" },
+  { finds: "crun", name: "crun", why: "starts sandboxes", for: "start" },
+  { finds: "git", name: "git", why: "fetches repositories", for: "start" },
+  { finds: "clang", name: "clang", why: "builds the fuzzers", for: "test" },
+  { finds: "/usr/lib/llvm-14/lib/clang/14.0.6/lib/linux/libclang_rt.fuzzer-x86_64.a", name: "libclang-rt-14-dev", why: "the fuzzing engine", for: "test" },
+  { finds: "bwrap", name: "bubblewrap", why: "what we are measured against", for: "test" },
+  { finds: "ip", name: "iproute2", why: "looks at network namespaces", for: "test" },
+]
+
+/** Installs what is missing when it may; otherwise says the one command to run. */
+export async function ensureSystemPackages(purpose: Purpose): Promise<void> {
+  const missing = systemPackages.filter((item) => (item.for === "start" || item.for === purpose) && !isPresent(item.finds))
+  if (missing.length === 0) return
+  const names = missing.map((item) => item.name)
+  console.log(`Missing on this machine: ${missing.map((item) => `${item.name} (${item.why})`).join(", ")}.`)
+  if (process.getuid?.() !== 0 || !isPresent("apt-get")) {
+    console.error(`Install it, then try again:\n\n    sudo apt-get install -y --no-install-recommends ${names.join(" ")}\n`)
+    process.exit(1)
+  }
+  await step("Reading the package lists (apt-get update)", () => apt(["update", "-qq"]))
+  await step(`Installing ${names.join(", ")} with apt-get`, () =>
+    apt(["install", "-y", "-qq", "--no-install-recommends", ...names]),
+  )
+}
+
+function isPresent(what: string): boolean {
+  const candidates = what.startsWith("/")
+    ? [what]
+    : (process.env["PATH"] ?? "").split(delimiter).map((folder) => join(folder, what))
+  return candidates.some((path) => {
+    try {
+      accessSync(path, what.startsWith("/") ? constants.R_OK : constants.X_OK)
+      return true
+    } catch {
+      return false
+    }
+  })
+}
+
+function apt(args: readonly string[]): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const env = { ...process.env, DEBIAN_FRONTEND: "noninteractive" }
+    const child = spawn("apt-get", args, { env, stdio: ["ignore", "pipe", "pipe"] })
+    let tail = ""
+    const keep = (chunk: Buffer): void => {
+      tail = (tail + chunk.toString()).slice(-4_000)
+    }
+    child.stdout.on("data", keep)
+    child.stderr.on("data", keep)
+    child.once("error", reject)
+    child.once("close", (code) => (code === 0 ? resolve() : reject(new Error(`apt-get ${args[0]} failed:\n${tail}`))))
+  })
+}
