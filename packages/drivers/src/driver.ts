@@ -1,0 +1,78 @@
+import type { Duplex } from "node:stream"
+import type { Posture } from "./posture.ts"
+import type { SandboxId, SandboxSpec } from "./sandbox-spec.ts"
+
+export type DriverName = "process" | "oci" | "docker" | "microvm" | "kubernetes"
+
+/** What a driver can do beyond running a sandbox. A missing ability comes with its reason. */
+export interface Abilities {
+  readonly pause: boolean
+  readonly rootInside: boolean
+  readonly diskLimit: boolean
+  /** Why each missing one is missing. */
+  readonly reasons: Readonly<Record<string, string>>
+}
+
+/** One precondition on this machine. */
+export interface Probe {
+  readonly name: string
+  readonly isMet: boolean
+  readonly detail: string
+  /** The command that would meet it. */
+  readonly fix?: string
+}
+
+/** One way of making sandboxes. */
+export interface Driver extends AsyncDisposable {
+  readonly name: DriverName
+  readonly abilities: Abilities
+  /** What works on this machine, in the order it bites. */
+  probe(): Promise<readonly Probe[]>
+  /** Prepares everything that outlives a start. Aborted or failed, it leaves nothing. */
+  create(spec: SandboxSpec, signal: AbortSignal): Promise<void>
+  /** Resolves when init has answered and the posture is what was asked for. Legal when created or stopped. */
+  start(id: SandboxId, signal: AbortSignal): Promise<Sandbox>
+  /** TERM, grace, KILL of everything. What was written stays; it can be started again. Idempotent. */
+  stop(id: SandboxId, graceMs?: number): Promise<void>
+  /** Leaves nothing behind, at whatever moment it is called. Idempotent. */
+  destroy(id: SandboxId): Promise<void>
+  exists(id: SandboxId): Promise<boolean>
+  /** Sandboxes that outlived the previous runner process; what it left half-made is finished or removed on the way. */
+  adopt(signal: AbortSignal): AsyncIterable<Sandbox>
+}
+
+/** A running sandbox. */
+export interface Sandbox {
+  readonly id: SandboxId
+  /** Resolves when it has ended, however it ended. */
+  readonly ended: Promise<void>
+  /** A new connection to init: one operation. */
+  connect(signal?: AbortSignal): Promise<Duplex>
+  posture(): Promise<Posture>
+  stats(): Promise<SandboxStats>
+  /** Processes the kernel killed for want of memory, since the start. Cheap: read when an exit needs explaining. */
+  oomKills(): number
+}
+
+export interface Pausable {
+  pause(): Promise<void>
+  resume(): Promise<void>
+}
+
+export function canPause(driver: Driver, sandbox: Sandbox): sandbox is Sandbox & Pausable {
+  return driver.abilities.pause && "pause" in sandbox
+}
+
+export interface SandboxStats {
+  readonly memoryBytes: number
+  readonly memoryPeakBytes: number
+  readonly cpuUs: number
+  readonly pids: number
+  readonly diskBytes: number
+  readonly receivedBytes: number
+  readonly sentBytes: number
+  /** Processes the kernel killed because memory ran out, since the start. */
+  readonly oomKills: number
+  /** Forks refused because of the pids limit, since the start. */
+  readonly pidsRefused: number
+}

@@ -1,0 +1,129 @@
+import type { Duplex } from "node:stream"
+import { Fault, faultCodes, type FaultCode } from "@warren/base/fault.ts"
+import { FrameChannel } from "@warren/base/frame-channel.ts"
+import { decodeJson, isJson, streamTags, type StreamTag } from "@warren/base/frame.ts"
+import { InitEvent, type InitControl, type InitRequest } from "@warren/protocol/init.ts"
+import type { z } from "zod"
+
+export type Request = z.input<typeof InitRequest>
+export type Control = z.input<typeof InitControl>
+export type Event = z.output<typeof InitEvent>
+/** Raw bytes that init sent. */
+export class Chunk {
+  readonly tag: StreamTag
+  readonly bytes: Buffer
+
+  constructor(tag: StreamTag, bytes: Buffer) {
+    this.tag = tag
+    this.bytes = bytes
+  }
+}
+
+/** Received bytes kept for a reader that is slow; past this the socket is not read, and the kernel holds init back. */
+const keptBytesMax = 1024 * 1024
+
+/**
+ * One operation on one connection to init. init is not trusted: everything it says is checked, and what does not fit
+ * ends the operation.
+ */
+export class Operation implements AsyncDisposable {
+  readonly #channel: FrameChannel
+  readonly #signal: AbortSignal | undefined
+  #items: (Event | Chunk)[] = []
+  #keptBytes = 0
+  #end: { readonly fault: unknown } | undefined
+  #wake: (() => void) | undefined
+  readonly #abort = (): void => this.#finish(this.#signal?.reason)
+
+  constructor(stream: Duplex, request: Request, signal?: AbortSignal) {
+    this.#signal = signal
+    this.#channel = new FrameChannel(stream, {
+      body: (body) => this.#receive(body),
+      end: (fault) => this.#finish(fault ?? new Fault("unavailable", "the sandbox closed the connection")),
+    })
+    if (signal?.aborted) this.#abort()
+    else signal?.addEventListener("abort", this.#abort, { once: true })
+    this.#channel.send(request)
+  }
+
+  control(message: Control): void {
+    this.#channel.send(message)
+  }
+
+  /** Waits while the sandbox does not take more. */
+  async write(bytes: Uint8Array): Promise<void> {
+    for (let at = 0; at < bytes.length; at += pieceBytes) {
+      this.#channel.sendBytes(streamTags.stdin, bytes.subarray(at, at + pieceBytes))
+      await this.#channel.room()
+      if (!this.#channel.isOpen) return
+    }
+  }
+
+  /** The next thing init says. A refusal, a lost connection and a cancellation are thrown. */
+  async next(): Promise<Event | Chunk> {
+    for (;;) {
+      const item = this.#items.shift()
+      if (item) {
+        if (item instanceof Chunk) this.#release(item.bytes.length)
+        else if (item.ev === "fault") throw faultOf(item)
+        return item
+      }
+      if (this.#end) throw this.#end.fault
+      await new Promise<void>((resolve) => (this.#wake = resolve))
+    }
+  }
+
+  /** The next event, when no bytes are expected. */
+  async event<Kind extends Event["ev"]>(...kinds: Kind[]): Promise<Extract<Event, { ev: Kind }>> {
+    for (;;) {
+      const item = await this.next()
+      if (item instanceof Chunk) throw new Fault("internal", `init answered bytes instead of ${kinds.join(" or ")}`)
+      if ((kinds as string[]).includes(item.ev)) return item as Extract<Event, { ev: Kind }>
+      if (item.ev !== "warn") throw new Fault("internal", `init answered ${item.ev} instead of ${kinds.join(" or ")}`)
+    }
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    this.#signal?.removeEventListener("abort", this.#abort)
+    this.#channel.close()
+    return Promise.resolve()
+  }
+
+  #receive(body: Buffer): void {
+    if (!isJson(body)) {
+      // The frame's memory belongs to the socket; what waits for a reader is our own.
+      const bytes = Buffer.from(body.subarray(1))
+      this.#items.push(new Chunk((body[0] ?? streamTags.raw) as StreamTag, bytes))
+      this.#keptBytes += bytes.length
+      if (this.#keptBytes > keptBytesMax) this.#channel.pause()
+    } else {
+      const event = InitEvent.safeParse(decodeJson(body))
+      if (!event.success) throw new Fault("internal", "init sent a message that is not one", { cause: event.error })
+      this.#items.push(event.data)
+    }
+    this.#awake()
+  }
+
+  #release(bytes: number): void {
+    this.#keptBytes -= bytes
+    if (this.#keptBytes <= keptBytesMax / 2) this.#channel.resume()
+  }
+
+  #finish(fault: unknown): void {
+    this.#end ??= { fault }
+    this.#channel?.close()
+    this.#awake()
+  }
+
+  #awake(): void {
+    this.#wake?.()
+    this.#wake = undefined
+  }
+}
+
+const pieceBytes = 128 * 1024
+
+function faultOf(event: { code: string; message: string; errno?: string | undefined }): Fault {
+  const code = Object.hasOwn(faultCodes, event.code) ? (event.code as FaultCode) : "internal"
+  return new Fault(code, event.message, event.errno === undefined ? {} : { subject: `errno:${event.errno}` })
+}

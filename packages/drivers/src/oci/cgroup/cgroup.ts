@@ -1,0 +1,99 @@
+import { mkdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { errnoOf, Fault } from "@warren/base/fault.ts"
+import type { Limits } from "../../sandbox-spec.ts"
+
+/**
+ * The kernel's resource groups, whichever version this machine has. Plain synchronous file access: each read or write is a
+ * system call of microseconds on a file system that never waits, and a start makes twenty of them.
+ */
+export interface Cgroups {
+  readonly version: 1 | 2
+  /** Makes one group with limits; `folders` are to be joined, one per hierarchy. */
+  make(name: string, limits: Limits): Cgroup
+  find(name: string): Cgroup
+  /** What exists below our parent: after a crash, some of it has no owner. */
+  names(): string[]
+  /** Takes the empty parent away. */
+  close(): void
+}
+
+export interface Cgroup {
+  readonly folders: readonly string[]
+  freeze(): void
+  thaw(): void
+  /** What is in force, read back. */
+  limits(): Pick<Limits, "cpus" | "memoryBytes" | "pidsMax">
+  usage(): CgroupUsage
+  oomKills(): number
+}
+
+export interface CgroupUsage {
+  readonly memoryBytes: number
+  readonly memoryPeakBytes: number
+  readonly cpuUs: number
+  readonly pids: number
+  readonly pidsRefused: number
+}
+
+export const cpuPeriodUs = 100_000
+
+export function cpuQuotaUs(cpus: number): number {
+  return Math.max(1_000, Math.round(cpus * cpuPeriodUs))
+}
+
+export function read(folder: string, file: string): string {
+  return readFileSync(join(folder, file), "utf8").trim()
+}
+
+/** A number in a file; what the kernel calls `max` is Infinity, what is not there is 0. */
+export function readNumber(folder: string, file: string): number {
+  try {
+    const text = read(folder, file)
+    return text === "max" ? Number.POSITIVE_INFINITY : Number(text)
+  } catch {
+    return 0
+  }
+}
+
+/** The number after `key` in a file of `key number` lines. */
+export function readField(folder: string, file: string, key: string): number {
+  try {
+    const line = read(folder, file).split("\n").find((text) => text.startsWith(`${key} `))
+    return Number(line?.slice(key.length + 1) ?? 0)
+  } catch {
+    return 0
+  }
+}
+
+export function write(folder: string, file: string, value: string | number): void {
+  try {
+    writeFileSync(join(folder, file), String(value))
+  } catch (cause) {
+    throw new Fault("unavailable", `the limit ${file} cannot be set (${errnoOf(cause)})`, {
+      cause,
+      hint: "limits need a writable cgroup: run as root, or have one delegated to this user",
+      subject: `cgroup:${folder}`,
+    })
+  }
+}
+
+export function makeFolder(path: string): void {
+  try {
+    mkdirSync(path, { recursive: true })
+  } catch (cause) {
+    throw new Fault("unavailable", `cannot make the cgroup ${path} (${errnoOf(cause)})`, {
+      cause,
+      hint: "limits need a writable cgroup: run as root, or have one delegated to this user",
+    })
+  }
+}
+
+/** Not empty is somebody else's business; not there is what was wanted. */
+export function removeIfEmpty(path: string): void {
+  try {
+    rmdirSync(path)
+  } catch (failure) {
+    if (!["ENOENT", "EBUSY", "ENOTEMPTY"].includes(errnoOf(failure))) throw failure
+  }
+}

@@ -1,0 +1,115 @@
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { Fault, errnoOf } from "@warren/base/fault.ts"
+import { isId } from "@warren/base/id.ts"
+import type { SandboxId, SandboxSpec } from "../sandbox-spec.ts"
+import type { ProcessName } from "./launcher.ts"
+
+/** What is kept of a sandbox between processes. */
+export interface Record {
+  readonly spec: SandboxSpec
+  /** The first host uid of its range. */
+  readonly idBase: number
+}
+
+/** Where one sandbox keeps everything: one folder, so that taking it away is one act. */
+export interface Places {
+  readonly folder: string
+  readonly record: string
+  readonly running: string
+  readonly layer: string
+  readonly work: string
+  readonly root: string
+  readonly socket: string
+  readonly config: string
+  readonly runtime: string
+  readonly files: string
+}
+
+/**
+ * Sandboxes on disk. The record is written last, by rename: a folder without one was being made when its maker died. The
+ * running file is written when a start has succeeded. Nothing is synced: after a power cut nothing runs anyway.
+ */
+export class Store {
+  readonly #root: string
+
+  constructor(root: string) {
+    this.#root = root
+    mkdirSync(root, { recursive: true, mode: 0o700 })
+  }
+
+  get root(): string {
+    return this.#root
+  }
+
+  places(id: SandboxId): Places {
+    if (!isId("sbx", id)) throw new Fault("invalid", "that is not the id of a sandbox")
+    const folder = join(this.#root, id)
+    return {
+      folder,
+      record: join(folder, "record.json"),
+      running: join(folder, "running.json"),
+      layer: join(folder, "layer"),
+      work: join(folder, "work"),
+      root: join(folder, "root"),
+      socket: join(folder, "init.sock"),
+      config: join(folder, "config.json"),
+      runtime: join(folder, "runtime"),
+      files: join(folder, "files"),
+    }
+  }
+
+  /** Every folder there is, whole or not. */
+  ids(): SandboxId[] {
+    return readdirSync(this.#root).filter((name): name is SandboxId => isId("sbx", name))
+  }
+
+  /** Claims the id. `fill` makes the rest; the record at the end makes it whole. */
+  create(record: Record, fill: (places: Places) => void): void {
+    const places = this.places(record.spec.id)
+    try {
+      mkdirSync(places.folder, { mode: 0o700 })
+    } catch (cause) {
+      if (errnoOf(cause) !== "EEXIST") throw cause
+      throw new Fault("conflict", "there is a sandbox with that id", { cause, subject: `sandbox:${record.spec.id}` })
+    }
+    fill(places)
+    replace(places.record, record)
+  }
+
+  record(id: SandboxId): Record | undefined {
+    return readJson<Record>(this.places(id).record)
+  }
+
+  running(id: SandboxId): ProcessName | undefined {
+    return readJson<ProcessName>(this.places(id).running)
+  }
+
+  setRunning(id: SandboxId, name: ProcessName): void {
+    replace(this.places(id).running, name)
+  }
+
+  clearRunning(id: SandboxId): void {
+    const places = this.places(id)
+    rmSync(places.running, { force: true })
+    rmSync(places.socket, { force: true })
+  }
+
+  has(id: SandboxId): boolean {
+    return existsSync(this.places(id).folder)
+  }
+}
+
+function replace(path: string, value: object): void {
+  writeFileSync(`${path}.tmp`, JSON.stringify(value), { mode: 0o600 })
+  renameSync(`${path}.tmp`, path)
+}
+
+function readJson<T>(path: string): T | undefined {
+  try {
+    return JSON.parse(readFileSync(path, "utf8")) as T
+  } catch (failure) {
+    if (errnoOf(failure) === "ENOENT") return undefined
+    throw failure
+  }
+}

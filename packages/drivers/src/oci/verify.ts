@@ -1,0 +1,66 @@
+import type { Posture } from "../posture.ts"
+import type { SandboxSpec } from "../sandbox-spec.ts"
+import { rangeSize } from "./id-ranges.ts"
+
+export interface Expected {
+  readonly spec: SandboxSpec
+  readonly idBase: number
+  /** The last part of the path of its cgroups. */
+  readonly cgroupName: string
+  /** The capabilities init may have at most, as a bit mask. */
+  readonly capabilitiesMax: bigint
+}
+
+const pageBytes = 4096
+
+/** What was asked for and is not in force, each in one sentence. Nothing in it: the sandbox is what it claims to be. */
+export function shortfalls(posture: Posture, expected: Expected): string[] {
+  const { spec, idBase } = expected
+  const found: string[] = []
+  const must = (holds: boolean, otherwise: string): void => {
+    if (!holds) found.push(otherwise)
+  }
+  must(posture.seccompMode === 2, "no system call filter is loaded")
+  must(posture.noNewPrivileges, "no-new-privs is off")
+  for (const set of ["permitted", "effective", "bounding"] as const) {
+    const extra = BigInt(`0x${posture.capabilities[set] || "0"}`) & ~expected.capabilitiesMax
+    must(extra === 0n, `the ${set} capabilities are wider than asked for (${extra.toString(16)})`)
+  }
+  for (const set of ["inheritable", "ambient"] as const) {
+    must(BigInt(`0x${posture.capabilities[set] || "0"}`) === 0n, `there are ${set} capabilities`)
+  }
+  for (const [kind, map] of [["uid", posture.uidMap], ["gid", posture.gidMap]] as const) {
+    const [range] = map
+    const isOurs = map.length === 1 && range?.inside === 0 && range.outside === idBase && range.count === rangeSize
+    must(isOurs, `the ${kind} map is not the one asked for`)
+  }
+  for (const [name, { isOwn }] of Object.entries(posture.namespaces)) must(isOwn, `the ${name} namespace is the host's`)
+  for (const controller of ["memory", "pids", "cpu"]) {
+    const path = Object.entries(posture.cgroups).find(([names]) => names.split(",").includes(controller))?.[1]
+    const isIn = (path ?? posture.cgroups[""] ?? "").endsWith(`/${expected.cgroupName}`)
+    must(isIn, `it is not in its ${controller} group`)
+  }
+  must(Math.abs(posture.limits.cpus - spec.limits.cpus) < 0.02, "the cpu limit is not in force")
+  must(Math.abs(posture.limits.memoryBytes - spec.limits.memoryBytes) < pageBytes, "the memory limit is not in force")
+  must(posture.limits.pidsMax === spec.limits.pidsMax, "the pids limit is not in force")
+  found.push(...mountShortfalls(posture, spec))
+  return found
+}
+
+/** Mount points that must be there, with the options they must have. */
+const mountRules: readonly { readonly at: string; readonly options: readonly string[] }[] = [
+  { at: "/proc", options: ["nosuid", "nodev", "noexec"] },
+  { at: "/dev", options: ["nosuid"] },
+  { at: "/tmp", options: ["nosuid", "nodev"] },
+  { at: "/proc/sys", options: ["ro"] },
+]
+
+function mountShortfalls(posture: Posture, spec: SandboxSpec): string[] {
+  const rules = [...mountRules, ...(spec.isRootReadOnly ? [{ at: "/", options: ["ro"] }] : [])]
+  return rules.flatMap(({ at, options }) => {
+    const mount = posture.mounts.findLast((candidate) => candidate.at === at)
+    if (!mount) return [`${at} is not a mount of its own`]
+    const has = new Set(mount.options.split(","))
+    return options.filter((option) => !has.has(option)).map((option) => `${at} is mounted without ${option}`)
+  })
+}
