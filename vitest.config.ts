@@ -2,7 +2,15 @@ import { defineConfig } from "vitest/config"
 
 export default defineConfig({
   test: {
-    include: ["packages/**/*.test.ts", "apps/**/*.test.ts", "tools/**/*.test.ts", "bench/**/*.test.ts", "e2e/**/*.test.ts", "init/**/*.test.ts", "launch/**/*.test.ts"],
+    include: [
+      "packages/**/*.test.ts",
+      "apps/**/*.test.ts",
+      "tools/**/*.test.ts",
+      "bench/**/*.test.ts",
+      "e2e/**/*.test.ts",
+      "init/**/*.test.ts",
+      "launch/**/*.test.ts",
+    ],
     pool: "forks",
     maxWorkers: 2,
     testTimeout: 60_000,

@@ -2,6 +2,8 @@ import { createHash } from "node:crypto"
 import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { rolldown } from "rolldown"
+import { buildInit } from "../init/build.ts"
+import { buildLaunch, buildLibraries } from "../launch/build.ts"
 
 const out = "dist"
 const stampFile = join(out, ".stamp")
@@ -11,13 +13,16 @@ const sources = ["packages", "apps", "init", "launch", "tools/bundle.ts", "packa
 const external = ["libsql"]
 const apps = ["runner", "control"]
 
-/** Bundles each app into one file, unless what is there was made from these very sources. */
+/** Compiles the C programs and bundles each app into one file, unless what is there was made from these very sources. */
 export async function bundle(): Promise<void> {
   const digest = await digestOf(sources)
   if ((await readFile(stampFile, "utf8").catch(() => "")) === digest) return
   const draft = `${out}.${process.pid}.tmp`
   await mkdir(draft, { recursive: true })
   try {
+    await buildInit(draft)
+    await buildLaunch(draft)
+    await buildLibraries(draft)
     for (const app of apps) await bundleApp(app, draft, digest)
     await writeFile(join(draft, ".stamp"), digest)
     // A Warren that runs from the old folder has its files open and goes on.
@@ -48,11 +53,13 @@ async function digestOf(paths: readonly string[]): Promise<string> {
 }
 
 async function filesBelow(path: string): Promise<string[]> {
-  const entries = await readdir(path, { withFileTypes: true, recursive: true }).catch((failure: NodeJS.ErrnoException) => {
-    if (failure.code === "ENOTDIR") return undefined
-    if (failure.code === "ENOENT") return []
-    throw failure
-  })
+  const entries = await readdir(path, { withFileTypes: true, recursive: true }).catch(
+    (failure: NodeJS.ErrnoException) => {
+      if (failure.code === "ENOTDIR") return undefined
+      if (failure.code === "ENOENT") return []
+      throw failure
+    },
+  )
   if (!entries) return [path]
   const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))
   return files.filter((file) => !file.includes("node_modules") && !file.endsWith(".test.ts")).toSorted()

@@ -13,7 +13,9 @@ if (major < 20 || (major === 20 && minor < 20)) {
 const root = new URL("..", import.meta.url)
 process.chdir(root.pathname)
 const stamp = new URL("node_modules/.warren-lock", root)
-const wanted = createHash("sha256").update(readFileSync(new URL("package-lock.json", root))).digest("hex")
+const wanted = createHash("sha256")
+  .update(readFileSync(new URL("package-lock.json", root)))
+  .digest("hex")
 if (!existsSync(stamp) || readFileSync(stamp, "utf8") !== wanted) {
   console.log("Installing dependencies (npm ci) …")
   const started = Date.now()

@@ -22,19 +22,28 @@ export const systemPackages: readonly SystemPackage[] = [
   { finds: "crun", name: "crun", why: "starts sandboxes", for: "start" },
   { finds: "git", name: "git", why: "fetches repositories", for: "start" },
   { finds: "clang", name: "clang", why: "builds the fuzzers", for: "test" },
-  { finds: "/usr/lib/llvm-14/lib/clang/14.0.6/lib/linux/libclang_rt.fuzzer-x86_64.a", name: "libclang-rt-14-dev", why: "the fuzzing engine", for: "test" },
+  {
+    finds: "/usr/lib/llvm-14/lib/clang/14.0.6/lib/linux/libclang_rt.fuzzer-x86_64.a",
+    name: "libclang-rt-14-dev",
+    why: "the fuzzing engine",
+    for: "test",
+  },
   { finds: "bwrap", name: "bubblewrap", why: "what we are measured against", for: "test" },
   { finds: "ip", name: "iproute2", why: "looks at network namespaces", for: "test" },
 ]
 
 /** Installs what is missing when it may; otherwise says the one command to run. */
 export async function ensureSystemPackages(purpose: Purpose): Promise<void> {
-  const missing = systemPackages.filter((item) => (item.for === "start" || item.for === purpose) && !isPresent(item.finds))
+  const missing = systemPackages.filter(
+    (item) => (item.for === "start" || item.for === purpose) && !isPresent(item.finds),
+  )
   if (missing.length === 0) return
   const names = missing.map((item) => item.name)
   console.log(`Missing on this machine: ${missing.map((item) => `${item.name} (${item.why})`).join(", ")}.`)
   if (process.getuid?.() !== 0 || !isPresent("apt-get")) {
-    console.error(`Install it, then try again:\n\n    sudo apt-get install -y --no-install-recommends ${names.join(" ")}\n`)
+    console.error(
+      `Install it, then try again:\n\n    sudo apt-get install -y --no-install-recommends ${names.join(" ")}\n`,
+    )
     process.exit(1)
   }
   await step("Reading the package lists (apt-get update)", () => apt(["update", "-qq"]))

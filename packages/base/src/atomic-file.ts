@@ -10,7 +10,11 @@ interface AtomicWriteOptions {
  * Replaces a file so that every reader, and a machine that loses power, sees the old bytes or the new ones. Durable when
  * it returns: the data is synced before the rename and the directory after it.
  */
-export async function writeFileAtomic(path: string, data: string | Uint8Array, options: AtomicWriteOptions = {}): Promise<void> {
+export async function writeFileAtomic(
+  path: string,
+  data: string | Uint8Array,
+  options: AtomicWriteOptions = {},
+): Promise<void> {
   const folder = dirname(path)
   const draft = join(folder, `.${basename(path)}.${randomBytes(6).toString("hex")}.tmp`)
   try {

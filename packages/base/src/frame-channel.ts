@@ -89,7 +89,7 @@ export class FrameChannel implements Disposable {
   }
 
   #write(...pieces: Uint8Array[]): void {
-    if (this.#hasEnded) return
+    if (this.#hasEnded || this.#stream.writableEnded) return
     this.#cork()
     for (const piece of pieces) this.#stream.write(piece)
     if (this.#stream.writableLength > this.#unsentBytesMax) {

@@ -18,6 +18,8 @@ export type StreamTag = (typeof streamTags)[keyof typeof streamTags]
 const headerBytes = 4
 const openBrace = 0x7b
 const lastTag = 4
+/** A peer that sends its bytes one by one must not make us keep an object of a hundred bytes for each. */
+const piecesMax = 1024
 
 export function encodeJson(value: object): Buffer {
   const text = JSON.stringify(value)
@@ -50,6 +52,7 @@ export function isJson(body: Buffer): boolean {
 
 /** The object in a JSON body. Anything that is not valid UTF-8, valid JSON and shallow is `invalid`. */
 export function decodeJson(body: Buffer): Readonly<Record<string, unknown>> {
+  if (!isJson(body)) throw new Fault("invalid", "the message is not a JSON object")
   if (!isUtf8(body)) throw new Fault("invalid", "the message is not UTF-8")
   if (body.length > frameLimits.jsonDepthMax && depthOf(body) > frameLimits.jsonDepthMax) {
     throw new Fault("invalid", `the message is nested deeper than ${frameLimits.jsonDepthMax}`)
@@ -91,7 +94,10 @@ export class FrameDecoder {
     this.#pieces.push(chunk)
     this.#haveBytes += chunk.length
     // Joined once, when the frame can be whole, not at every chunk.
-    if (this.#haveBytes < this.#needBytes) return
+    if (this.#haveBytes < this.#needBytes) {
+      if (this.#pieces.length >= piecesMax) this.#pieces = [Buffer.concat(this.#pieces, this.#haveBytes)]
+      return
+    }
     let rest = this.#pieces.length === 1 ? chunk : Buffer.concat(this.#pieces, this.#haveBytes)
     for (;;) {
       this.#needBytes = frameBytes(rest)

@@ -13,7 +13,11 @@ export interface RetryOptions {
 }
 
 /** The wait before try number `attempt` (from 1): anything between nothing and the doubled, capped base ("full jitter"). */
-export function backoffMs(attempt: number, options: Pick<RetryOptions, "baseMs" | "capMs">, random = Math.random): number {
+export function backoffMs(
+  attempt: number,
+  options: Pick<RetryOptions, "baseMs" | "capMs">,
+  random = Math.random,
+): number {
   return random() * Math.min(options.capMs, options.baseMs * 2 ** (attempt - 1))
 }
 

@@ -31,9 +31,20 @@ export class Scope implements AsyncDisposable {
     this.#releases.push(release)
   }
 
+  /** Hands everything to a new scope: for a function that must clean up when it fails and pass on what it made when not. */
+  move(): Scope {
+    const next = new Scope()
+    for (const release of this.#releases.splice(0)) next.defer(release)
+    return next
+  }
+
   /** May be called twice; both calls wait for the same end. */
   close(): Promise<void> {
-    this.#closing ??= this.#close()
+    if (!this.#closing) {
+      // Claimed before anybody is told, so that whoever closes or defers while being told finds it closing.
+      this.#closing = Promise.resolve().then(() => this.#release())
+      this.#controller.abort(new Fault("cancelled", "its owner closed"))
+    }
     return this.#closing
   }
 
@@ -41,8 +52,7 @@ export class Scope implements AsyncDisposable {
     return this.close()
   }
 
-  async #close(): Promise<void> {
-    this.#controller.abort(new Fault("cancelled", "its owner closed"))
+  async #release(): Promise<void> {
     const failures: unknown[] = []
     for (const release of this.#releases.toReversed()) {
       try {

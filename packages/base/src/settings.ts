@@ -15,7 +15,12 @@ export function text(variable: string, fallback: string | undefined, doc: string
   return { variable, fallback, doc, read: (value) => value }
 }
 
-export function count(variable: string, fallback: number, doc: string, range: { min: number; max: number }): Setting<number> {
+export function count(
+  variable: string,
+  fallback: number,
+  doc: string,
+  range: { min: number; max: number },
+): Setting<number> {
   return {
     variable,
     fallback,
@@ -23,7 +28,10 @@ export function count(variable: string, fallback: number, doc: string, range: { 
     read(value) {
       const number = /^\d{1,15}$/.test(value) ? Number(value) : Number.NaN
       if (!(number >= range.min && number <= range.max)) {
-        throw new Fault("invalid", `${variable} must be a whole number from ${range.min} to ${range.max}, not "${value}"`)
+        throw new Fault(
+          "invalid",
+          `${variable} must be a whole number from ${range.min} to ${range.max}, not "${value}"`,
+        )
       }
       return number
     },
@@ -31,11 +39,15 @@ export function count(variable: string, fallback: number, doc: string, range: { 
 }
 
 /** Reads every setting once. Only `main.ts` calls this: below it, code receives values. */
-export function load<S extends Settings>(settings: S, environment: Readonly<Record<string, string | undefined>>): Values<S> {
+export function load<S extends Settings>(
+  settings: S,
+  environment: Readonly<Record<string, string | undefined>>,
+): Values<S> {
   const values = Object.entries(settings).map(([key, setting]) => {
     const given = environment[setting.variable]
     if (given !== undefined && given !== "") return [key, setting.read(given)]
-    if (setting.fallback === undefined) throw new Fault("invalid", `${setting.variable} is not set`, { hint: setting.doc })
+    if (setting.fallback === undefined)
+      throw new Fault("invalid", `${setting.variable} is not set`, { hint: setting.doc })
     return [key, setting.fallback]
   })
   return Object.fromEntries(values) as Values<S>

@@ -19,8 +19,8 @@ export async function listenUnix(path: string, onConnection: (socket: Socket) =>
 }
 
 export function connectUnix(path: string, signal?: AbortSignal): Promise<Socket> {
-  checkSocketPath(path)
   return new Promise((resolve, reject) => {
+    checkSocketPath(path)
     if (signal?.aborted) return reject(signal.reason)
     const socket = connect(path)
     const abort = (): void => {

@@ -91,13 +91,19 @@ export function checkSpec(spec: SandboxSpec): void {
   ]
   for (const path of paths) checkPath(path)
   for (const address of spec.dns) {
-    if (!/^[0-9a-f.:]{2,45}$/i.test(address)) throw new Fault("invalid", `"${address}" is not an address of a DNS server`)
+    if (!/^[0-9a-f.:]{2,45}$/i.test(address))
+      throw new Fault("invalid", `"${address}" is not an address of a DNS server`)
   }
 }
 
 /** Absolute, and the same read left to right as resolved: no `..`, no doubled slash, nothing a mount option could misread. */
 function checkPath(path: string): void {
   const isPlain = path.startsWith("/") && !/[\0\n\\,:"]/.test(path)
-  const isResolved = path === "/" || path.slice(1).split("/").every((part) => part !== "" && part !== "." && part !== "..")
+  const isResolved =
+    path === "/" ||
+    path
+      .slice(1)
+      .split("/")
+      .every((part) => part !== "" && part !== "." && part !== "..")
   if (!isPlain || !isResolved) throw new Fault("invalid", `"${path}" is not a plain absolute path`)
 }

@@ -5,7 +5,10 @@ export const initVersion = 1
 
 const Path = z.string().min(1).max(4095)
 const Signal = z.string().regex(/^SIG[A-Z0-9+]{1,10}$/)
-const Milliseconds = z.int().min(0).max(2 ** 31)
+const Milliseconds = z
+  .int()
+  .min(0)
+  .max(2 ** 31)
 const Bytes = z.int().min(0)
 
 const Environment = z.record(z.string(), z.string())
@@ -56,7 +59,13 @@ export const InitRequest = z.discriminatedUnion("op", [
   }),
   z.object({ op: z.literal("shell.close"), shell: z.string().max(32) }),
   z.object({ op: z.literal("shell.list") }),
-  z.object({ op: z.literal("file.read"), path: Path, offset: Bytes.optional(), limit: Bytes.optional(), ...FileOptions }),
+  z.object({
+    op: z.literal("file.read"),
+    path: Path,
+    offset: Bytes.optional(),
+    limit: Bytes.optional(),
+    ...FileOptions,
+  }),
   z.object({
     op: z.literal("file.write"),
     path: Path,
@@ -127,7 +136,7 @@ export const Entry = z.object({
 /** What init says. `ok` carries the fields of its operation. */
 export const InitEvent = z.discriminatedUnion("ev", [
   z.looseObject({ ev: z.literal("ok") }),
-  z.object({ ev: z.literal("fault"), code: z.string(), message: z.string(), errno: z.string().optional() }),
+  z.object({ ev: z.literal("fault"), code: z.string(), message: z.string(), errno: z.int().optional() }),
   z.object({ ev: z.literal("warn"), code: z.string(), message: z.string() }),
   z.object({ ev: z.literal("started"), pid: z.int() }),
   z.object({ ev: z.literal("attached"), pid: z.int(), from: Bytes, dropped: Bytes, running: z.boolean() }),

@@ -46,16 +46,18 @@ export class Journal<T> {
   async *read(after: number, signal: AbortSignal): AsyncGenerator<Numbered<T>, void, void> {
     let next = after + 1
     while (!signal.aborted) {
-      if (next < this.#first) {
-        throw new Fault("resync", `items ${next} to ${this.#first - 1} are no longer kept`, {
-          hint: `read the current state, then continue after ${this.last}`,
-        })
-      }
+      if (next < this.#first) throw this.#resync(`items ${next} to ${this.#first - 1} are no longer kept`)
+      // The reader knows a journal that was before this one: the same numbers mean other things here.
+      if (next > this.last + 1) throw this.#resync(`there is no item ${next - 1} yet`)
       const item = this.#items[next - this.#first]
       if (next <= this.last) yield { seq: next++, item: item as T }
       else await this.#appended(signal)
     }
     signal.throwIfAborted()
+  }
+
+  #resync(message: string): Fault {
+    return new Fault("resync", message, { hint: `read the current state, then continue after ${this.last}` })
   }
 
   #appended(signal: AbortSignal): Promise<void> {

@@ -22,7 +22,7 @@ function rpcMessages(): Record<string, unknown> {
   return Object.fromEntries(Object.entries(messages).map(([name, schema]) => [name, shape(schema, "output")]))
 }
 
-function describeContract(contract: Contract): Record<string, unknown> {
+export function describeContract(contract: Contract): Record<string, unknown> {
   const entries = Object.entries(contract).map(([name, entry]) => [
     name,
     {

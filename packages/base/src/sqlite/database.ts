@@ -1,7 +1,7 @@
 import Sqlite from "libsql"
 import { Fault, errnoOf, messageOf } from "../fault.ts"
 import { migrate, type Migration } from "./migrations.ts"
-import { checkBindable, type Bindable, type Row } from "./value.ts"
+import { checkBindable, type Bindable, type Row, type Value } from "./value.ts"
 
 export interface DatabaseOptions {
   readonly migrations?: readonly Migration[]
@@ -10,6 +10,9 @@ export interface DatabaseOptions {
   readonly busyMs?: number
 }
 
+type Statement = ReturnType<InstanceType<typeof Sqlite>["prepare"]>
+
+const writes = /^\s*(?:insert|update|delete|replace|create|alter|drop)\b|^\s*with\b.*\b(?:insert|update|delete)\b/is
 const defaultBusyMs = 5_000
 /** Prepared statements kept; the rest are prepared again. */
 const statementsMax = 256
@@ -21,7 +24,7 @@ const statementsMax = 256
 export class Database implements Disposable {
   readonly path: string
   readonly #sqlite: InstanceType<typeof Sqlite>
-  readonly #statements = new Map<string, ReturnType<InstanceType<typeof Sqlite>["prepare"]>>()
+  readonly #statements = new Map<string, Statement>()
   #isInTransaction = false
   #isClosed = false
 
@@ -45,17 +48,22 @@ export class Database implements Disposable {
 
   /** Runs one statement; says how many rows it changed. */
   run(sql: string, parameters: readonly Bindable[] = []): number {
-    return this.#guard("write", () => this.#statement(sql).run(checked(parameters)).changes)
+    return this.#use("run", sql, (statement) => {
+      // Run like this, it would stay half-way, with its lock, and block every later commit.
+      if (statement.reader) throw new Fault("internal", "a statement that gives rows is for get or all")
+      return statement.run(checked(parameters)).changes
+    })
   }
 
   /** The first row, as `read` makes it; undefined when there is none. */
   get<T>(sql: string, parameters: readonly Bindable[], read: (row: Row) => T): T | undefined {
-    const row = this.#guard("read", () => this.#statement(sql).get(checked(parameters)) as Row | undefined)
-    return row === undefined ? undefined : read(row)
+    const row = this.#use("get", sql, (statement) => statement.get(checked(parameters)) as RawRow | undefined)
+    return row === undefined ? undefined : read(rowOf(row))
   }
 
   all<T>(sql: string, parameters: readonly Bindable[], read: (row: Row) => T): T[] {
-    return this.#guard("read", () => this.#statement(sql).all(checked(parameters)) as Row[]).map(read)
+    const rows = this.#use("all", sql, (statement) => statement.all(checked(parameters)) as RawRow[])
+    return rows.map((row) => read(rowOf(row)))
   }
 
   /** Several statements without parameters: for schemas. */
@@ -104,13 +112,32 @@ export class Database implements Disposable {
     }
   }
 
-  #statement(sql: string): ReturnType<InstanceType<typeof Sqlite>["prepare"]> {
-    const kept = this.#statements.get(sql)
+  /**
+   * Lends a statement, prepared once for each way it is used: the binding reuses the parameters of the last time when a
+   * statement that ran in one way runs in another, or again after it failed.
+   */
+  #use<T>(way: "run" | "get" | "all", sql: string, work: (statement: Statement) => T): T {
+    // A statement that finds the database busy stays half-way in the binding and blocks every later commit; so nothing
+    // writes without holding the lock already.
+    if (!this.#isInTransaction && writes.test(sql)) return this.transaction(() => this.#use(way, sql, work))
+    const key = `${way} ${sql}`
+    return this.#guard(way === "run" ? "write" : "read", () => {
+      try {
+        return work(this.#statement(key, sql))
+      } catch (failure) {
+        this.#statements.delete(key)
+        throw failure
+      }
+    })
+  }
+
+  #statement(key: string, sql: string): Statement {
+    const kept = this.#statements.get(key)
     if (kept) return kept
     const statement = this.#sqlite.prepare(sql)
     const [oldest] = this.#statements.keys()
     if (oldest !== undefined && this.#statements.size >= statementsMax) this.#statements.delete(oldest)
-    this.#statements.set(sql, statement)
+    this.#statements.set(key, statement)
     return statement
   }
 
@@ -139,8 +166,16 @@ const kinds = [
   [/SQLITE_BUSY|SQLITE_LOCKED|database is locked/, "unavailable", "another process holds the database; try again"],
   [/SQLITE_FULL|disk is full/, "limit", "make room on the disk"],
   [/SQLITE_CONSTRAINT|constraint failed/, "conflict", undefined],
-  [/SQLITE_CORRUPT|SQLITE_NOTADB|malformed|not a database/, "unavailable", "the file is damaged; restore it from a backup"],
-  [/SQLITE_READONLY|SQLITE_CANTOPEN|unable to open|readonly/, "unavailable", "check that the file and its folder can be written"],
+  [
+    /SQLITE_CORRUPT|SQLITE_NOTADB|malformed|not a database/,
+    "unavailable",
+    "the file is damaged; restore it from a backup",
+  ],
+  [
+    /SQLITE_READONLY|SQLITE_CANTOPEN|unable to open|readonly/i,
+    "unavailable",
+    "check that the file and its folder can be written",
+  ],
 ] as const
 
 function checked(parameters: readonly unknown[]): Bindable[] {
@@ -148,4 +183,15 @@ function checked(parameters: readonly unknown[]): Bindable[] {
     checkBindable(value)
     return value
   })
+}
+
+type RawRow = Record<string, Value | ArrayBuffer>
+
+/** The binding adds a column of its own to a single row, and gives bytes as another type when there are many. */
+function rowOf(row: RawRow): Row {
+  const { _metadata, ...columns } = row
+  for (const [name, value] of Object.entries(columns)) {
+    if (value instanceof ArrayBuffer) columns[name] = Buffer.from(value)
+  }
+  return columns as Row
 }

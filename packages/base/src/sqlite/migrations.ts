@@ -29,7 +29,11 @@ export function migrate(database: Database, migrations: readonly Migration[], no
 
 function apply(database: Database, migration: Migration, version: number, now: () => number): void {
   const digest = createHash("sha256").update(migration.sql).digest("hex")
-  const applied = database.get("SELECT digest FROM schema_migrations WHERE version = ?", [version], (row) => row["digest"])
+  const applied = database.get(
+    "SELECT digest FROM schema_migrations WHERE version = ?",
+    [version],
+    (row) => row["digest"],
+  )
   if (applied === digest) return
   if (applied !== undefined) {
     throw new Fault("conflict", `migration ${version} (${migration.name}) is not the one this database was made with`, {

@@ -11,8 +11,17 @@ export type Row = Readonly<Record<string, Value>>
  * object, so nothing reaches it unchecked.
  */
 export function checkBindable(value: unknown): asserts value is Bindable {
-  if (value === null || typeof value === "string" || typeof value === "bigint" || value instanceof Uint8Array) return
+  if (value === null || value instanceof Uint8Array) return
+  if (typeof value === "string") return checkText(value)
+  if (typeof value === "bigint" && BigInt.asIntN(64, value) === value) return
   if (typeof value === "number" && !Number.isNaN(value)) return
-  const kind = value instanceof Date ? "a Date" : typeof value === "object" ? "an object" : `${typeof value} (${String(value)})`
+  const kind =
+    value instanceof Date ? "a Date" : typeof value === "object" ? "an object" : `${typeof value} (${String(value)})`
   throw new Fault("invalid", `a database parameter cannot be ${kind}`)
+}
+
+/** The binding reads text back only up to its first NUL: what would be lost on the way back is refused on the way in. */
+function checkText(value: string): void {
+  if (value.includes("\0"))
+    throw new Fault("invalid", "a database text cannot contain NUL", { hint: "bind it as bytes" })
 }

@@ -12,6 +12,7 @@ export async function ask<Out extends z.ZodType>(
 ): Promise<z.output<Out>> {
   await using operation = new Operation(await sandbox.connect(signal), request, signal)
   const answer = out.safeParse(await operation.event("ok"))
-  if (!answer.success) throw new Fault("internal", `init's answer to ${request.op} has the wrong shape`, { cause: answer.error })
+  if (!answer.success)
+    throw new Fault("internal", `init's answer to ${request.op} has the wrong shape`, { cause: answer.error })
   return answer.data
 }

@@ -21,7 +21,11 @@ export class Files {
     this.#sandbox = sandbox
   }
 
-  async *read(path: string, options: Asked<"file.read"> = {}, signal?: AbortSignal): AsyncGenerator<Buffer, void, void> {
+  async *read(
+    path: string,
+    options: Asked<"file.read"> = {},
+    signal?: AbortSignal,
+  ): AsyncGenerator<Buffer, void, void> {
     await using operation = await this.#open({ op: "file.read", path, ...options }, signal)
     await operation.event("ok")
     for (;;) {
@@ -74,7 +78,11 @@ export class Files {
   }
 
   /** Resolves when the watch is set; the changes follow. `resync` is thrown when some were lost. */
-  async watch(path: string, options: Asked<"file.watch"> = {}, signal?: AbortSignal): Promise<AsyncIterable<FileChange>> {
+  async watch(
+    path: string,
+    options: Asked<"file.watch"> = {},
+    signal?: AbortSignal,
+  ): Promise<AsyncIterable<FileChange>> {
     const operation = await this.#open({ op: "file.watch", path, ...options }, signal)
     await operation.event("ok")
     return changes(operation)

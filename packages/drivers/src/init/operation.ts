@@ -1,7 +1,8 @@
 import type { Duplex } from "node:stream"
+import { getSystemErrorMap } from "node:util"
 import { Fault, faultCodes, type FaultCode } from "@warren/base/fault.ts"
 import { FrameChannel } from "@warren/base/frame-channel.ts"
-import { decodeJson, isJson, streamTags, type StreamTag } from "@warren/base/frame.ts"
+import { decodeJson, encodeJson, isJson, streamTags, type StreamTag } from "@warren/base/frame.ts"
 import { InitEvent, type InitControl, type InitRequest } from "@warren/protocol/init.ts"
 import type { z } from "zod"
 
@@ -44,6 +45,11 @@ export class Operation implements AsyncDisposable {
     if (signal?.aborted) this.#abort()
     else signal?.addEventListener("abort", this.#abort, { once: true })
     this.#channel.send(request)
+  }
+
+  /** The first frame alone, for an operation after which the connection carries no frames (`connect`). */
+  static request(request: Request): Buffer {
+    return encodeJson(request)
   }
 
   control(message: Control): void {
@@ -123,7 +129,8 @@ export class Operation implements AsyncDisposable {
 
 const pieceBytes = 128 * 1024
 
-function faultOf(event: { code: string; message: string; errno?: string | undefined }): Fault {
+function faultOf(event: { code: string; message: string; errno?: number | undefined }): Fault {
   const code = Object.hasOwn(faultCodes, event.code) ? (event.code as FaultCode) : "internal"
-  return new Fault(code, event.message, event.errno === undefined ? {} : { subject: `errno:${event.errno}` })
+  const name = event.errno === undefined ? undefined : getSystemErrorMap().get(-event.errno)?.[0]
+  return new Fault(code, event.message, name === undefined ? {} : { subject: `errno:${name}` })
 }

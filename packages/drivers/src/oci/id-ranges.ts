@@ -15,7 +15,8 @@ export class IdRanges {
   readonly #taken = new Set<number>()
 
   take(): number {
-    if (this.#taken.size >= slots / 2) throw new Fault("limit", "there are too many sandboxes for the ids of this machine")
+    if (this.#taken.size >= slots / 2)
+      throw new Fault("limit", "there are too many sandboxes for the ids of this machine")
     for (;;) {
       const base = first + randomInt(slots) * rangeSize
       if (this.#taken.has(base)) continue

@@ -12,22 +12,41 @@ export interface ProcessName {
   readonly startTicks: string
 }
 
-export interface OverlayRequest {
-  readonly to: string
+export interface StartRequest {
+  /** Image layers, the top one first. */
   readonly lowers: readonly string[]
   readonly upper: string
   readonly work: string
-}
-
-export interface StartRequest {
-  readonly root: string
   readonly overlays: readonly OverlayRequest[]
-  readonly binds: readonly { from: string; to: string; readOnly: boolean; idmap: boolean }[]
+  readonly binds: readonly BindRequest[]
   readonly map: { readonly base: number; readonly size: number }
   readonly cgroups: readonly string[]
   readonly socket: string
+  /** The text of the OCI runtime's config.json; it is never written where somebody else could read it. */
+  readonly config: string
   readonly runtime: readonly string[]
+  /** Stand-ins for libraries the runtime links and does not need; its start is a fifth shorter with them. */
+  readonly libraries?: string
+  /** Limits of the new user namespace, by their names in /proc/sys/user. */
+  readonly userLimits: Readonly<Record<string, number>>
   readonly timeoutMs: number
+}
+
+/** One more overlay, over a folder of the root. */
+export interface OverlayRequest {
+  readonly to: string
+  readonly lowers: readonly string[]
+  /** Beside the root's own. */
+  readonly upper: string
+  readonly work: string
+  readonly readOnly: boolean
+}
+
+export interface BindRequest {
+  readonly from: string
+  readonly to: string
+  readonly readOnly: boolean
+  readonly idmap: boolean
 }
 
 const Started = z.object({
@@ -37,16 +56,17 @@ const Started = z.object({
 })
 const Failure = z.object({
   step: z.string(),
-  errno: z.string().optional(),
+  errno: z.string().nullish(),
   message: z.string(),
   stderr: z.string().optional(),
 })
-const Answer = z.object({ id: z.int(), ok: z.unknown().optional(), fault: Failure.optional() })
-const Event = z.object({ event: z.literal("exited"), pid: z.int() })
+const Answer = z.object({ id: z.int().nullable(), ok: z.unknown().optional(), fault: Failure.optional() })
+const Listening = z.object({ event: z.literal("listening"), id: z.int() })
 
 interface Waiting {
   resolve(value: unknown): void
   reject(fault: Fault): void
+  listening(): void
 }
 
 /**
@@ -57,13 +77,16 @@ export class Launcher implements AsyncDisposable {
   readonly #child: ChildProcess
   readonly #decoder = new FrameDecoder()
   readonly #waiting = new Map<number, Waiting>()
-  readonly #watched = new Map<number, () => void>()
   #lastId = 0
   #ended: Fault | undefined
 
   /** `roots`: the folders below which it may remove things. */
   constructor(program: string, roots: readonly string[], log: Log) {
-    this.#child = spawn(program, roots.flatMap((root) => ["--root", root]), { stdio: ["pipe", "pipe", "pipe"] })
+    this.#child = spawn(
+      program,
+      roots.flatMap((root) => ["--root", root]),
+      { stdio: ["pipe", "pipe", "pipe"] },
+    )
     this.#child.stdout?.on("data", (chunk: Buffer) => this.#receive(chunk))
     this.#child.stderr?.on("data", (chunk: Buffer) => log("warn", "launch.stderr", { text: chunk.toString() }))
     // A write after it died fails here; its end is told by `exit`.
@@ -76,19 +99,14 @@ export class Launcher implements AsyncDisposable {
     })
   }
 
-  async start(request: StartRequest): Promise<z.output<typeof Started>> {
-    return Started.parse(await this.#ask({ op: "start", ...request }))
+  /** `onListening`: init's socket is there; whoever connects now is answered the moment init runs. */
+  async start(request: StartRequest, onListening: () => void): Promise<z.output<typeof Started>> {
+    return Started.parse(await this.#ask({ op: "start", ...request }, onListening))
   }
 
   /** Kills it and everything in its groups, and removes the groups. Already gone is fine. */
   async kill(name: ProcessName | undefined, cgroups: readonly string[], timeoutMs: number): Promise<void> {
     await this.#ask({ op: "kill", ...name, cgroups, timeoutMs })
-  }
-
-  /** Calls back once, when the process is gone. */
-  async watch(name: ProcessName, onExit: () => void): Promise<void> {
-    this.#watched.set(name.pid, onExit)
-    await this.#ask({ op: "watch", ...name })
   }
 
   /** Removes a folder with all that is in it, never through a link or into another mount. */
@@ -105,11 +123,11 @@ export class Launcher implements AsyncDisposable {
     clearTimeout(force)
   }
 
-  #ask(request: object): Promise<unknown> {
+  #ask(request: object, listening = (): void => undefined): Promise<unknown> {
     if (this.#ended) return Promise.reject(this.#ended)
     const id = ++this.#lastId
     return new Promise((resolve, reject) => {
-      this.#waiting.set(id, { resolve, reject })
+      this.#waiting.set(id, { resolve, reject, listening })
       this.#child.stdin?.write(encodeJson({ id, ...request }))
     })
   }
@@ -124,15 +142,11 @@ export class Launcher implements AsyncDisposable {
   }
 
   #answer(message: unknown): void {
-    const event = Event.safeParse(message)
-    if (event.success) {
-      this.#watched.get(event.data.pid)?.()
-      this.#watched.delete(event.data.pid)
-      return
-    }
+    const event = Listening.safeParse(message)
+    if (event.success) return this.#waiting.get(event.data.id)?.listening()
     const { id, ok, fault } = Answer.parse(message)
-    const waiting = this.#waiting.get(id)
-    this.#waiting.delete(id)
+    const waiting = this.#waiting.get(id ?? 0)
+    this.#waiting.delete(id ?? 0)
     if (fault) waiting?.reject(faultOf(fault))
     else waiting?.resolve(ok)
   }

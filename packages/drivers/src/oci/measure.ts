@@ -7,7 +7,11 @@ const namespaces = ["cgroup", "ipc", "mnt", "net", "pid", "user", "uts"]
 /** Reads back, from the kernel, what holds for the process `pid`. */
 export function measure(pid: number, cgroup: Cgroup, degraded: readonly string[]): Posture {
   const proc = (file: string): string => readFileSync(`/proc/${pid}/${file}`, "utf8")
-  const status = new Map(proc("status").split("\n").map((line) => line.split(":\t", 2) as [string, string]))
+  const status = new Map(
+    proc("status")
+      .split("\n")
+      .map((line) => line.split(":\t", 2) as [string, string]),
+  )
   const set = (name: string): string => status.get(name)?.trim() ?? ""
   return {
     measuredAt: new Date().toISOString(),
@@ -36,23 +40,32 @@ function namespaceOf(pid: number, name: string): { id: string; isOwn: boolean } 
 }
 
 function idMap(text: string): IdRange[] {
-  return text.trim().split("\n").map((line) => {
-    const [inside = 0, outside = 0, count = 0] = line.trim().split(/\s+/).map(Number)
-    return { inside, outside, count }
-  })
+  return text
+    .trim()
+    .split("\n")
+    .map((line) => {
+      const [inside = 0, outside = 0, count = 0] = line.trim().split(/\s+/).map(Number)
+      return { inside, outside, count }
+    })
 }
 
 function cgroupsOf(text: string): [string, string][] {
-  return text.trim().split("\n").map((line) => {
-    const [, controllers = "", path = ""] = line.split(":", 3)
-    return [controllers, path]
-  })
+  return text
+    .trim()
+    .split("\n")
+    .map((line) => {
+      const [, controllers = "", path = ""] = line.split(":", 3)
+      return [controllers, path]
+    })
 }
 
 function mountsOf(text: string): { at: string; type: string; options: string }[] {
-  return text.trim().split("\n").map((line) => {
-    const [left = "", right = ""] = line.split(" - ")
-    const fields = left.split(" ")
-    return { at: fields[4] ?? "", options: fields[5] ?? "", type: right.split(" ")[0] ?? "" }
-  })
+  return text
+    .trim()
+    .split("\n")
+    .map((line) => {
+      const [left = "", right = ""] = line.split(" - ")
+      const fields = left.split(" ")
+      return { at: fields[4] ?? "", options: fields[5] ?? "", type: right.split(" ")[0] ?? "" }
+    })
 }

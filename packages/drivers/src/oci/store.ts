@@ -17,13 +17,10 @@ export interface Places {
   readonly folder: string
   readonly record: string
   readonly running: string
-  readonly layer: string
-  readonly work: string
-  readonly root: string
+  /** What the sandbox writes: the layer of its root, those of its grafts, and overlay's work folders beside them. */
+  readonly data: string
   readonly socket: string
-  readonly config: string
-  readonly runtime: string
-  readonly files: string
+  readonly etc: string
 }
 
 /**
@@ -49,13 +46,9 @@ export class Store {
       folder,
       record: join(folder, "record.json"),
       running: join(folder, "running.json"),
-      layer: join(folder, "layer"),
-      work: join(folder, "work"),
-      root: join(folder, "root"),
+      data: join(folder, "data"),
       socket: join(folder, "init.sock"),
-      config: join(folder, "config.json"),
-      runtime: join(folder, "runtime"),
-      files: join(folder, "files"),
+      etc: join(folder, "etc"),
     }
   }
 
@@ -65,7 +58,7 @@ export class Store {
   }
 
   /** Claims the id. `fill` makes the rest; the record at the end makes it whole. */
-  create(record: Record, fill: (places: Places) => void): void {
+  create(record: Record, fill: (places: Places, spec: SandboxSpec) => void): void {
     const places = this.places(record.spec.id)
     try {
       mkdirSync(places.folder, { mode: 0o700 })
@@ -73,7 +66,7 @@ export class Store {
       if (errnoOf(cause) !== "EEXIST") throw cause
       throw new Fault("conflict", "there is a sandbox with that id", { cause, subject: `sandbox:${record.spec.id}` })
     }
-    fill(places)
+    fill(places, record.spec)
     replace(places.record, record)
   }
 

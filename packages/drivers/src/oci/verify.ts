@@ -29,7 +29,10 @@ export function shortfalls(posture: Posture, expected: Expected): string[] {
   for (const set of ["inheritable", "ambient"] as const) {
     must(BigInt(`0x${posture.capabilities[set] || "0"}`) === 0n, `there are ${set} capabilities`)
   }
-  for (const [kind, map] of [["uid", posture.uidMap], ["gid", posture.gidMap]] as const) {
+  for (const [kind, map] of [
+    ["uid", posture.uidMap],
+    ["gid", posture.gidMap],
+  ] as const) {
     const [range] = map
     const isOurs = map.length === 1 && range?.inside === 0 && range.outside === idBase && range.count === rangeSize
     must(isOurs, `the ${kind} map is not the one asked for`)

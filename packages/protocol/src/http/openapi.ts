@@ -43,12 +43,14 @@ function operation(name: string, entry: Call | Feed, components: Json): Json {
   const inPath = fields.filter(([field]) => parameters.includes(field))
   const others = fields.filter(([field]) => !parameters.includes(field))
   const hasBody = method !== "GET" && method !== "DELETE" && others.length > 0
-  const parameter = (place: string, isRequired: (field: string) => boolean) => ([field, schema]: [string, Json]) => ({
-    name: field,
-    in: place,
-    required: isRequired(field),
-    schema,
-  })
+  const parameter =
+    (place: string, isRequired: (field: string) => boolean) =>
+    ([field, schema]: [string, Json]) => ({
+      name: field,
+      in: place,
+      required: isRequired(field),
+      schema,
+    })
   const inQuery = hasBody ? [] : others.map(parameter("query", (field) => required.has(field)))
   const body = {
     type: "object",
@@ -67,7 +69,10 @@ function operation(name: string, entry: Call | Feed, components: Json): Json {
 
 function answer(entry: Call | Feed, components: Json): Json {
   if (!isFeed(entry)) {
-    return { description: "Done.", content: { "application/json": { schema: schemaOf(entry.out, "output", components) } } }
+    return {
+      description: "Done.",
+      content: { "application/json": { schema: schemaOf(entry.out, "output", components) } },
+    }
   }
   // Registered, so that the text can name it: OpenAPI 3.1 cannot describe the items of an event stream.
   const item = schemaOf(entry.each, "output", components)
@@ -93,7 +98,11 @@ function errorSchema(components: Json): Json {
 
 /** A schema as JSON Schema; what has an id of its own goes to the shared components and is referred to. */
 function schemaOf(schema: z.ZodType, io: "input" | "output", components: Json): Json {
-  const { $schema: _, $defs = {}, ...own } = z.toJSONSchema(schema, { io, reused: "inline", unrepresentable: "any" }) as Json
+  const {
+    $schema: _,
+    $defs = {},
+    ...own
+  } = z.toJSONSchema(schema, { io, reused: "inline", unrepresentable: "any" }) as Json
   for (const [name, definition] of Object.entries($defs as Json)) components[name] = relocate(definition)
   const { id, ...rest } = relocate(own) as Json
   if (typeof id !== "string") return rest

@@ -5,7 +5,16 @@ import type { Log } from "@warren/base/log.ts"
 import { Hono, type Context as HonoContext } from "hono"
 import type { ContentfulStatusCode } from "hono/utils/http-status"
 import { streamSSE } from "hono/streaming"
-import { isFeed, type Call, type Caller, type Context, type Contract, type Feed, type Handlers, type Numbered } from "../contract.ts"
+import {
+  isFeed,
+  type Call,
+  type Caller,
+  type Context,
+  type Contract,
+  type Feed,
+  type Handlers,
+  type Numbered,
+} from "../contract.ts"
 import { describeIssues } from "../issues.ts"
 import { httpOf } from "./path.ts"
 
@@ -27,15 +36,30 @@ export function routes<C extends Contract>(options: RouteOptions<C>): Hono {
     if (!entry.http) continue
     const { method, path } = httpOf(entry.http)
     const handler = options.handlers[name] as (input: unknown, context: Context) => unknown
-    app.on(method, path.replaceAll(/\{(\w+)\}/g, ":$1"), async (c) => {
+    const route = async (c: HonoContext): Promise<Response> => {
       const caller = await options.caller(c.req.raw)
       const input = await readInput(c, entry)
-      const context: Context = { signal: c.req.raw.signal, caller }
+      const context: Context = { signal: untilGone(c.req.raw.signal), caller }
       if (!isFeed(entry)) return c.json(entry.out.parse(await handler(input, context)) as object)
       return stream(c, entry, handler(input, context) as AsyncIterable<Numbered<unknown>>, options.log)
-    })
+    }
+    app.on(method, path.replaceAll(/\{(\w+)\}/g, ":$1"), (c) => route(c).catch(asError))
   }
   return app
+}
+
+/** Aborts with a reason we know: what the server underneath gives as one is a text, which would look like a bug. */
+function untilGone(client: AbortSignal): AbortSignal {
+  const controller = new AbortController()
+  const abort = (): void => controller.abort(new Fault("cancelled", "the caller went away"))
+  if (client.aborted) abort()
+  else client.addEventListener("abort", abort, { once: true })
+  return controller.signal
+}
+
+/** Hono hands only errors to `onError`; anything else that is thrown would go past it. */
+function asError(thrown: unknown): never {
+  throw thrown instanceof Error ? thrown : new Error(String(thrown))
 }
 
 /** Answers anything thrown, and anything unknown, with a typed error; a bug is logged with its stack and told as nothing. */

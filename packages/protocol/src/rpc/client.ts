@@ -1,11 +1,12 @@
 import type { Duplex } from "node:stream"
+import type { z } from "zod"
 import { Fault } from "@warren/base/fault.ts"
 import { FrameChannel } from "@warren/base/frame-channel.ts"
 import { decodeJson, isJson } from "@warren/base/frame.ts"
 import { isFeed, type Answer, type Asked, type CallName, type Contract, type FeedName } from "../contract.ts"
 import type { Handlers, Item, Numbered } from "../contract.ts"
 import { FeedBuffer } from "./feed-buffer.ts"
-import { connectionId, Failed, FeedItem, Out, rpcLimits, rpcVersion, Welcome } from "./wire.ts"
+import { connectionId, Failed, FeedEnd, FeedItem, Out, rpcLimits, rpcVersion, Welcome } from "./wire.ts"
 
 interface CallOptions {
   readonly signal?: AbortSignal | undefined
@@ -69,9 +70,7 @@ export class RpcClient<C extends Contract> implements AsyncDisposable {
     if (!entry || isFeed(entry)) throw new Fault("internal", `${name} is not a call`)
     options.signal?.throwIfAborted()
     const out = await this.#ask(name, input, options.signal, options.timeoutMs ?? entry.timeoutMs ?? defaultTimeoutMs)
-    const answer = entry.out.safeParse(out)
-    if (!answer.success) throw new Fault("internal", `the answer to ${name} has the wrong shape`, { cause: answer.error })
-    return answer.data as Answer<C, K>
+    return checked(name, entry.out, out) as Answer<C, K>
   }
 
   /** Items until the feed ends. Leaving the loop cancels it. A reader too slow for its buffer gets `resync`. */
@@ -95,7 +94,8 @@ export class RpcClient<C extends Contract> implements AsyncDisposable {
     const abort = (): void => buffer.fail(options.signal?.reason)
     options.signal?.addEventListener("abort", abort, { once: true })
     try {
-      for await (const { seq, item } of buffer.read()) yield { seq, item: entry.each.parse(item) as Item<C, K> }
+      for await (const { seq, item } of buffer.read())
+        yield { seq, item: checked(name, entry.each, item) as Item<C, K> }
     } finally {
       options.signal?.removeEventListener("abort", abort)
       this.#cancel(pending)
@@ -126,7 +126,8 @@ export class RpcClient<C extends Contract> implements AsyncDisposable {
         fail: (thrown) => finish(() => reject(thrown)),
       })
       const stop = (reason: unknown): void => {
-        stopped ??= { reason }
+        if (stopped) return
+        stopped = { reason }
         patience = setTimeout(() => finish(() => undefined), rpcLimits.cancelMs)
         this.#cancel(pending)
       }
@@ -191,14 +192,15 @@ export class RpcClient<C extends Contract> implements AsyncDisposable {
       const { seq, item } = FeedItem.parse(message)
       return pending.sink.item(seq, item, body.length)
     }
+    const tell = answerOf(message)
+    // Only now: an answer that could not be read ends the connection, and with it whoever is still on the books.
     this.#sent.delete(pending.id)
-    if ("out" in message) pending.sink.out(Out.parse(message).out)
-    else if ("fault" in message) pending.sink.fail(Fault.fromData(Failed.parse(message).fault))
-    else pending.sink.end()
+    tell(pending.sink)
     this.#pump()
   }
 
   #welcome(message: Readonly<Record<string, unknown>>): void {
+    this.#stray(message)
     const { welcome } = Welcome.parse(message)
     clearTimeout(this.#helloTimer)
     this.#inFlightMax = welcome.inFlightMax
@@ -218,6 +220,27 @@ export class RpcClient<C extends Contract> implements AsyncDisposable {
     this.#queued.clear()
     this.#sent.clear()
   }
+}
+
+/** What a message that ends a request has to say. */
+function answerOf(message: Readonly<Record<string, unknown>>): (sink: Sink) => void {
+  if ("out" in message) {
+    const { out } = Out.parse(message)
+    return (sink) => sink.out(out)
+  }
+  if ("fault" in message) {
+    const fault = Fault.fromData(Failed.parse(message).fault)
+    return (sink) => sink.fail(fault)
+  }
+  if (FeedEnd.safeParse(message).success) return (sink) => sink.end()
+  return (sink) => sink.fail(new Fault("unsupported", "the other side answered in a way not known here"))
+}
+
+function checked(name: string, schema: z.ZodType, value: unknown): unknown {
+  const result = schema.safeParse(value)
+  if (!result.success)
+    throw new Fault("internal", `what came back for ${name} has the wrong shape`, { cause: result.error })
+  return result.data
 }
 
 /** A contract's handlers that ask somebody else: what is at the other end of a socket, in the shape of what is here. */

@@ -5,6 +5,7 @@ import { decodeJson, isJson } from "@warren/base/frame.ts"
 import { messageOf } from "@warren/base/fault.ts"
 import type { Log } from "@warren/base/log.ts"
 import { isFeed, type Caller, type Context, type Contract, type Handlers, type Numbered } from "../contract.ts"
+import { wireFault } from "../fault.ts"
 import { describeIssues } from "../issues.ts"
 import { Cancel, connectionId, Hello, Request, rpcLimits, rpcVersion } from "./wire.ts"
 
@@ -25,6 +26,7 @@ export class RpcConnection<C extends Contract> implements AsyncDisposable {
   readonly #running = new Map<number, AbortController>()
   readonly #settled = new Set<Promise<void>>()
   #isGreeted = false
+  #isClosing = false
 
   constructor(stream: Duplex, caller: Caller, options: RpcServerOptions<C>) {
     this.#options = options
@@ -42,6 +44,7 @@ export class RpcConnection<C extends Contract> implements AsyncDisposable {
 
   /** Cancels what runs, waits until it has stopped, closes. */
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#isClosing = true
     this.#abortAll()
     await Promise.all(this.#settled)
     this.#channel.close()
@@ -87,6 +90,7 @@ export class RpcConnection<C extends Contract> implements AsyncDisposable {
       // An answer could not say which of the two it belongs to.
       return this.#channel.close(new Fault("invalid", `request ${request.id} is already running`))
     }
+    if (this.#isClosing) throw new Fault("unavailable", "the connection is closing")
     if (this.#running.size >= rpcLimits.inFlightMax) throw new Fault("limit", "too many requests at once")
     const controller = new AbortController()
     this.#running.set(request.id, controller)
@@ -106,15 +110,37 @@ export class RpcConnection<C extends Contract> implements AsyncDisposable {
     const input = entry.in.safeParse(request.in)
     if (!input.success) throw new Fault("invalid", describeIssues(input.error), { subject: `call:${request.call}` })
     const answer = (handlers[request.call] as AnyHandler)(input.data, { signal, caller: this.#caller })
-    if (!isFeed(entry)) return this.#channel.send({ id: request.id, out: entry.out.parse(await answer) })
+    if (!isFeed(entry)) return this.#deliver({ id: request.id, out: entry.out.parse(await answer) }, signal)
     for await (const { seq, item } of answer as AsyncIterable<Numbered<unknown>>) {
       signal.throwIfAborted()
-      this.#channel.send({ id: request.id, seq, item: entry.each.parse(item) })
-      // The next item is asked for when the peer has taken this one: a slow peer holds back its own feed, nothing grows.
-      await this.#channel.room()
+      await this.#deliver({ id: request.id, seq, item: entry.each.parse(item) }, signal)
     }
     signal.throwIfAborted()
-    this.#channel.send({ id: request.id, end: true })
+    await this.#deliver({ id: request.id, end: true }, signal)
+  }
+
+  /**
+   * Sends when the peer has taken what was sent before: one after the other, also when many wait. A slow peer holds back
+   * its own answers and feeds; the next item of a feed is asked for when this one is on its way, and nothing grows.
+   */
+  async #deliver(message: object, signal: AbortSignal): Promise<void> {
+    while (this.#channel.isOpen && !this.#channel.hasRoom) {
+      await this.#room(signal)
+      signal.throwIfAborted()
+    }
+    this.#channel.send(message)
+  }
+
+  /** Resolves when there may be room, or when nobody waits for it any more. */
+  #room(signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const done = (): void => {
+        signal.removeEventListener("abort", done)
+        resolve()
+      }
+      signal.addEventListener("abort", done, { once: true })
+      void this.#channel.room().finally(done)
+    })
   }
 
   #fail(id: number, thrown: unknown, call?: string): void {
@@ -123,7 +149,7 @@ export class RpcConnection<C extends Contract> implements AsyncDisposable {
       const stack = thrown instanceof Error ? thrown.stack : undefined
       this.#options.log("error", "rpc.bug", { call, message: messageOf(thrown), stack })
     }
-    this.#channel.send({ id, fault: fault.toData() })
+    this.#channel.send({ id, fault: wireFault(fault) })
   }
 
   #end(fault: Fault | undefined): void {

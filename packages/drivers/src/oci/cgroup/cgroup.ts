@@ -42,6 +42,15 @@ export function cpuQuotaUs(cpus: number): number {
   return Math.max(1_000, Math.round(cpus * cpuPeriodUs))
 }
 
+/** Reads of the state until a group counts as not freezing: about a second of them. */
+export const freezeTriesMax = 50_000
+
+export function notFrozen(): Fault {
+  return new Fault("timeout", "the sandbox could not be paused", {
+    hint: "something in it waits for the kernel; try again",
+  })
+}
+
 export function read(folder: string, file: string): string {
   return readFileSync(join(folder, file), "utf8").trim()
 }
@@ -59,7 +68,9 @@ export function readNumber(folder: string, file: string): number {
 /** The number after `key` in a file of `key number` lines. */
 export function readField(folder: string, file: string, key: string): number {
   try {
-    const line = read(folder, file).split("\n").find((text) => text.startsWith(`${key} `))
+    const line = read(folder, file)
+      .split("\n")
+      .find((text) => text.startsWith(`${key} `))
     return Number(line?.slice(key.length + 1) ?? 0)
   } catch {
     return 0

@@ -10,7 +10,16 @@ const required = ["memory", "cpu", "cpuacct", "pids", "freezer"] as const
 type Controller = (typeof required)[number] | "devices"
 
 /** null, zero, full, random, urandom, tty, ptmx and pseudo-terminals: what a sandbox may open, and nothing else. */
-const devices = ["c 1:3 rwm", "c 1:5 rwm", "c 1:7 rwm", "c 1:8 rwm", "c 1:9 rwm", "c 5:0 rwm", "c 5:2 rwm", "c 136:* rwm"]
+const devices = [
+  "c 1:3 rwm",
+  "c 1:5 rwm",
+  "c 1:7 rwm",
+  "c 1:8 rwm",
+  "c 1:9 rwm",
+  "c 5:0 rwm",
+  "c 5:2 rwm",
+  "c 136:* rwm",
+]
 
 /** One tree per controller (some share one), each with a folder of the same name. */
 export class CgroupsV1 implements Cgroups {
@@ -56,7 +65,9 @@ export class CgroupsV1 implements Cgroups {
   names(): string[] {
     const names = [...this.#parents.values()].flatMap((parent) => {
       if (!existsSync(parent)) return []
-      return readdirSync(parent, { withFileTypes: true }).filter((entry) => entry.isDirectory()).map((entry) => entry.name)
+      return readdirSync(parent, { withFileTypes: true })
+        .filter((entry) => entry.isDirectory())
+        .map((entry) => entry.name)
     })
     return [...new Set(names)]
   }
@@ -77,6 +88,10 @@ class CgroupV1 implements Cgroup {
 
   freeze(): void {
     group.write(this.#at("freezer"), "freezer.state", "FROZEN")
+    // The kernel asks every process to stop, and looks at them again whenever the state is read.
+    for (let tries = 0; group.read(this.#at("freezer"), "freezer.state") !== "FROZEN"; tries++) {
+      if (tries >= group.freezeTriesMax) throw group.notFrozen()
+    }
   }
 
   thaw(): void {

@@ -15,7 +15,8 @@ export class CgroupsV2 implements Cgroups {
   constructor(mount: string, parent: string) {
     const available = new Set(group.read(mount, "cgroup.controllers").split(" "))
     const missing = required.filter((controller) => !available.has(controller))
-    if (missing.length > 0) throw new Fault("unavailable", `this machine's cgroups have no ${missing.join(", ")} controller`)
+    if (missing.length > 0)
+      throw new Fault("unavailable", `this machine's cgroups have no ${missing.join(", ")} controller`)
     this.#parent = join(mount, parent)
     const enable = required.map((controller) => `+${controller}`).join(" ")
     group.write(mount, "cgroup.subtree_control", enable)
@@ -60,6 +61,9 @@ class CgroupV2 implements Cgroup {
 
   freeze(): void {
     group.write(this.#folder, "cgroup.freeze", 1)
+    for (let tries = 0; group.readField(this.#folder, "cgroup.events", "frozen") !== 1; tries++) {
+      if (tries >= group.freezeTriesMax) throw group.notFrozen()
+    }
   }
 
   thaw(): void {

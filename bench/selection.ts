@@ -1,0 +1,35 @@
+import { parseArgs } from "node:util"
+import { messageOf } from "@warren/base/fault.ts"
+
+/** What was typed makes no sense; the message says what would. */
+export class Misasked extends Error {}
+
+interface Options {
+  readonly only?: string[] | undefined
+  readonly quick?: boolean | undefined
+  readonly json?: string | undefined
+}
+
+export function optionsOf(args: readonly string[]): Options {
+  const only = { type: "string", multiple: true } as const
+  try {
+    return parseArgs({ args: [...args], options: { only, quick: { type: "boolean" }, json: { type: "string" } } })
+      .values
+  } catch (thrown) {
+    throw new Misasked(`${messageOf(thrown)}\nUsage: npm run bench -- [--only NAME]… [--quick] [--json FILE]`)
+  }
+}
+
+/** The metrics that were asked for, by name or by the beginning of it; all when nothing was. */
+export function select(names: readonly string[], only: readonly string[]): string[] {
+  const unknown = only.filter((wanted) => !names.some((name) => name.startsWith(wanted)))
+  if (unknown.length > 0) {
+    throw new Misasked(`There is no metric ${unknown.join(", ")}. There are:\n  ${names.join("\n  ")}`)
+  }
+  return names.filter((name) => only.length === 0 || only.some((wanted) => matches(name, wanted, names)))
+}
+
+/** A whole name means that metric alone, even when another one begins the same way. */
+function matches(name: string, wanted: string, names: readonly string[]): boolean {
+  return names.includes(wanted) ? name === wanted : name.startsWith(wanted)
+}

@@ -1,0 +1,95 @@
+import { once } from "node:events"
+import { rename, stat, writeFile } from "node:fs/promises"
+import { createServer, type Socket } from "node:net"
+import { afterEach, beforeEach, describe, expect, test } from "vitest"
+import { TempFolder } from "./testing/temp-folder.ts"
+import { closeServer, connectUnix, listenUnix } from "./unix-socket.ts"
+
+let folder: TempFolder
+beforeEach(async () => void (folder = await TempFolder.make()))
+afterEach(() => folder[Symbol.asyncDispose]())
+
+const pathOf = (bytes: number): string =>
+  folder.at("ü".repeat(2) + "s".repeat(bytes - Buffer.byteLength(folder.path) - 5))
+
+describe("a Unix socket", () => {
+  test("carries bytes, and only its owner may connect", async () => {
+    const sockets: Socket[] = []
+    const server = await listenUnix(folder.at("a.sock"), (socket) => {
+      sockets.push(socket)
+      socket.pipe(socket)
+    })
+    expect((await stat(folder.at("a.sock"))).mode & 0o777).toBe(0o600)
+    const client = await connectUnix(folder.at("a.sock"))
+    client.write("hello")
+    expect(String((await once(client, "data"))[0])).toBe("hello")
+    const closed = once(client, "close")
+    await closeServer(server, sockets)
+    await closed
+    await expect(connectUnix(folder.at("a.sock"))).rejects.toMatchObject({ code: "unavailable" })
+  })
+
+  test("may have a path as long as the kernel's limit and not one byte longer", async () => {
+    expect(Buffer.byteLength(pathOf(107))).toBe(107)
+    const server = await listenUnix(pathOf(107), (socket) => socket.end())
+    ;(await connectUnix(pathOf(107))).destroy()
+    await closeServer(server, [])
+    const refused = { code: "invalid", hint: expect.stringContaining("WARREN_HOME") }
+    await expect(listenUnix(pathOf(108), () => undefined)).rejects.toMatchObject(refused)
+    await expect(connectUnix(pathOf(108))).rejects.toMatchObject(refused)
+    expect(await folder.names()).toEqual([])
+  })
+
+  test("replaces what an earlier process left behind", async () => {
+    const path = folder.at("a.sock")
+    await writeFile(path, "left over")
+    const first = await listenUnix(path, (socket) => socket.end())
+    const second = await listenUnix(path, (socket) => socket.end("second"))
+    const client = await connectUnix(path)
+    expect(String((await once(client, "data"))[0])).toBe("second")
+    client.destroy()
+    await Promise.all([closeServer(first, []), closeServer(second, [])])
+  })
+
+  test.each([
+    ["nothing there", async () => undefined],
+    ["a plain file", (path: string) => writeFile(path, "")],
+    ["a socket nobody listens to", stale],
+  ])("that nobody answers is unavailable: %s", async (_, prepare) => {
+    const path = folder.at("a.sock")
+    await prepare(path)
+    await expect(connectUnix(path)).rejects.toMatchObject({ code: "unavailable", message: `nobody listens at ${path}` })
+  })
+
+  test("connecting stops with the caller's reason", async () => {
+    const server = await listenUnix(folder.at("a.sock"), (socket) => socket.resume())
+    const reason = new Error("mine")
+    await expect(connectUnix(folder.at("a.sock"), AbortSignal.abort(reason))).rejects.toBe(reason)
+    const controller = new AbortController()
+    const connecting = connectUnix(folder.at("a.sock"), controller.signal)
+    controller.abort(reason)
+    await expect(connecting).rejects.toBe(reason)
+    await closeServer(server, [])
+  })
+
+  test("that is connected does not mind a signal that comes later", async () => {
+    const sockets: Socket[] = []
+    const server = await listenUnix(folder.at("a.sock"), (socket) => sockets.push(socket))
+    const controller = new AbortController()
+    const socket = await connectUnix(folder.at("a.sock"), controller.signal)
+    controller.abort()
+    expect(socket.destroyed).toBe(false)
+    socket.destroy()
+    await closeServer(server, sockets)
+  })
+})
+
+/** Leaves a socket file behind, as a process that was killed does. */
+async function stale(path: string): Promise<void> {
+  const server = createServer()
+  server.listen(`${path}.first`)
+  await once(server, "listening")
+  await rename(`${path}.first`, path)
+  server.close()
+  await once(server, "close")
+}

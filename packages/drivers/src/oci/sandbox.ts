@@ -1,0 +1,74 @@
+import { readFileSync } from "node:fs"
+import type { Duplex } from "node:stream"
+import { connectUnix } from "@warren/base/unix-socket.ts"
+import type { Pausable, Sandbox, SandboxStats } from "../driver.ts"
+import type { Posture } from "../posture.ts"
+import type { SandboxId } from "../sandbox-spec.ts"
+import type { Cgroup } from "./cgroup/cgroup.ts"
+import { diskUsage } from "./disk-usage.ts"
+import type { ProcessName } from "./launcher.ts"
+import { measure } from "./measure.ts"
+
+interface SandboxParts {
+  readonly id: SandboxId
+  readonly process: ProcessName
+  readonly socket: string
+  readonly cgroup: Cgroup
+  readonly layer: string
+  readonly degraded: readonly string[]
+  readonly ended: Promise<void>
+}
+
+/** A sandbox that crun runs. */
+export class OciSandbox implements Sandbox, Pausable {
+  readonly id: SandboxId
+  readonly ended: Promise<void>
+  readonly #parts: SandboxParts
+
+  constructor(parts: SandboxParts) {
+    this.id = parts.id
+    this.ended = parts.ended
+    this.#parts = parts
+  }
+
+  connect(signal?: AbortSignal): Promise<Duplex> {
+    return connectUnix(this.#parts.socket, signal)
+  }
+
+  posture(): Promise<Posture> {
+    return Promise.resolve(measure(this.#parts.process.pid, this.#parts.cgroup, this.#parts.degraded))
+  }
+
+  async stats(): Promise<SandboxStats> {
+    return {
+      ...this.#parts.cgroup.usage(),
+      ...networkBytes(this.#parts.process.pid),
+      diskBytes: await diskUsage(this.#parts.layer),
+      oomKills: this.oomKills(),
+    }
+  }
+
+  oomKills(): number {
+    return this.#parts.cgroup.oomKills()
+  }
+
+  pause(): Promise<void> {
+    this.#parts.cgroup.freeze()
+    return Promise.resolve()
+  }
+
+  resume(): Promise<void> {
+    this.#parts.cgroup.thaw()
+    return Promise.resolve()
+  }
+}
+
+/** Loopback is the sandbox talking to itself and does not count. */
+function networkBytes(pid: number): { receivedBytes: number; sentBytes: number } {
+  const lines = readFileSync(`/proc/${pid}/net/dev`, "utf8").trim().split("\n").slice(2)
+  const counted = lines.map((line) => line.trim().split(/[\s:]+/)).filter(([name]) => name !== "lo")
+  return {
+    receivedBytes: counted.reduce((sum, fields) => sum + Number(fields[1]), 0),
+    sentBytes: counted.reduce((sum, fields) => sum + Number(fields[9]), 0),
+  }
+}

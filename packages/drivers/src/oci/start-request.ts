@@ -1,0 +1,81 @@
+import { join } from "node:path"
+import type { SandboxSpec } from "../sandbox-spec.ts"
+import type { StartRequest } from "./launcher.ts"
+import type { Runtime } from "./runtime.ts"
+import { bindsOf } from "./spec/binds.ts"
+import { ociConfig } from "./spec/config.ts"
+import type { Places } from "./store.ts"
+
+interface StartParts {
+  readonly spec: SandboxSpec
+  readonly places: Places
+  readonly map: StartRequest["map"]
+  readonly cgroups: readonly string[]
+  readonly runtime: Runtime
+  /** init, on the host. */
+  readonly init: string
+  readonly libraries: string | undefined
+  readonly timeoutMs: number
+}
+
+/** Limits of the sandbox's own user namespace: inotify is otherwise shared by all, and nested namespaces are not for guests. */
+const userLimits = { max_user_namespaces: 0, max_inotify_instances: 128, max_inotify_watches: 65_536 }
+
+interface Layer {
+  readonly to: string
+  readonly upper: string
+  readonly work: string
+}
+
+/** Where a sandbox's writable layers are: the root's first, then one for each graft. */
+export function layers(spec: SandboxSpec, { data }: Places): readonly [Layer, ...Layer[]] {
+  const layer = (to: string, name: string): Layer => ({ to, upper: join(data, name), work: join(data, `${name}-work`) })
+  return [layer("/", "root"), ...(spec.image.grafts ?? []).map(({ to }, index) => layer(to, `graft-${index}`))]
+}
+
+/** Everything the launcher must know to start one sandbox. */
+export function startRequest(parts: StartParts): StartRequest {
+  const { spec, places, runtime, libraries } = parts
+  const [root, ...grafted] = layers(spec, places)
+  return {
+    lowers: spec.image.layers,
+    upper: root.upper,
+    work: root.work,
+    overlays: grafted.map((layer, index) => ({
+      ...layer,
+      lowers: spec.image.grafts?.[index]?.from === undefined ? [] : [spec.image.grafts[index].from],
+      readOnly: spec.isRootReadOnly,
+    })),
+    binds: bindsOf({
+      profile: spec.profile,
+      isRootReadOnly: spec.isRootReadOnly,
+      init: parts.init,
+      etcFolder: places.etc,
+      asked: spec.mounts.map(({ from, to, isReadOnly }) => ({ from, to, readOnly: isReadOnly })),
+    }),
+    map: parts.map,
+    cgroups: parts.cgroups,
+    socket: places.socket,
+    config: JSON.stringify(ociConfig(spec, runtime.name)),
+    runtime: [runtime.program, ...runtimeArguments(spec.id)],
+    ...(libraries === undefined ? {} : { libraries }),
+    userLimits,
+    timeoutMs: parts.timeoutMs,
+  }
+}
+
+/** The launcher's private `/run` holds the bundle, the runtime's state and the pid file. */
+function runtimeArguments(id: string): string[] {
+  const run = [
+    "run",
+    "--detach",
+    "--no-new-keyring",
+    "--preserve-fds=1",
+    "--bundle",
+    "/run",
+    "--pid-file",
+    "/run/pid",
+    id,
+  ]
+  return ["--root", "/run/state", "--cgroup-manager=disabled", ...run]
+}

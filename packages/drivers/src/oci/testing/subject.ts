@@ -1,0 +1,30 @@
+import { mkdtempSync, realpathSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join, resolve } from "node:path"
+import { silentLog } from "@warren/base/log.ts"
+import { afterAll } from "vitest"
+import type { Subject } from "../../conformance.ts"
+import { openOciDriver, type OciDriver, type OciOptions } from "../driver.ts"
+import { hostImage } from "../host-image.ts"
+
+const dist = resolve(import.meta.dirname, "../../../../../dist")
+
+/** What `npm run build` compiles. */
+export const programs: OciOptions["programs"] = {
+  init: join(dist, "warren-init"),
+  launch: join(dist, "warren-launch"),
+  libraries: join(dist, "crun-lib"),
+}
+
+/** A driver in a folder of its own, which is gone after the tests of the file. */
+export function ociSubject(
+  options: Partial<OciOptions> = {},
+): Subject & { readonly root: string; open(): Promise<OciDriver> } {
+  const root = realpathSync(mkdtempSync(join(tmpdir(), "wo-")))
+  afterAll(() => rmSync(root, { recursive: true, force: true }))
+  return {
+    root,
+    open: () => openOciDriver({ root, programs, log: silentLog, ...options }),
+    image: () => hostImage(join(root, "host-image")),
+  }
+}
