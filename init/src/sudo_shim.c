@@ -27,8 +27,10 @@ struct options {
 };
 
 struct relay {
-    int socket, master, out; // out: where the terminal's output goes
-    bool stdinIsTty;
+    int socket, master;
+    int out;    // where the terminal's output goes
+    int tty;    // the caller's terminal, -1: none
+    bool input; // its keys are for the command
     struct termios saved;
     uint8_t in[4096];
     size_t have;
@@ -199,23 +201,26 @@ static bool send_request(int fd, const struct text *t) {
 
 // --- while it runs ---
 
+// The inner terminal already does what a terminal does; the outer one must not do it a second time.
 static void raw_mode(struct relay *r) {
-    if (!r->stdinIsTty || tcgetattr(0, &r->saved) != 0) {
-        r->stdinIsTty = false;
+    struct termios raw;
+    if (r->tty < 0 || tcgetattr(r->tty, &r->saved) != 0) {
+        r->tty = -1;
         return;
     }
-    struct termios raw = r->saved;
-    cfmakeraw(&raw);
-    tcsetattr(0, TCSADRAIN, &raw);
+    raw = r->saved;
+    if (r->input) cfmakeraw(&raw);
+    else raw.c_oflag &= ~(tcflag_t)OPOST; // its keys are not ours: Ctrl-C still means what it meant
+    tcsetattr(r->tty, TCSADRAIN, &raw);
 }
 
 static void restore(struct relay *r) {
-    if (r->master >= 0 && r->stdinIsTty) tcsetattr(0, TCSADRAIN, &r->saved);
+    if (r->master >= 0 && r->tty >= 0) tcsetattr(r->tty, TCSADRAIN, &r->saved);
 }
 
 static void copy_size(struct relay *r) {
     struct winsize size;
-    if (r->master >= 0 && (ioctl(0, TIOCGWINSZ, &size) == 0 || ioctl(r->out, TIOCGWINSZ, &size) == 0))
+    if (r->master >= 0 && ioctl(r->tty, TIOCGWINSZ, &size) == 0)
         ioctl(r->master, TIOCSWINSZ, &size);
 }
 
@@ -288,10 +293,9 @@ static void pass_signal(struct relay *r, int number) {
 }
 
 static int serve(struct relay *r, int signals) {
-    bool input = r->stdinIsTty;
     for (;;) {
         struct pollfd p[4] = {{r->socket, POLLIN, 0}, {signals, POLLIN, 0},
-                              {r->master, POLLIN, 0}, {r->master >= 0 && input ? 0 : -1, POLLIN, 0}};
+                              {r->master, POLLIN, 0}, {r->master >= 0 && r->input ? 0 : -1, POLLIN, 0}};
         if (poll(p, 4, -1) < 0 && errno != EINTR) return 1;
         struct signalfd_siginfo info;
         if (p[1].revents && read(signals, &info, sizeof info) == (ssize_t)sizeof info) pass_signal(r, (int)info.ssi_signo);
@@ -300,7 +304,7 @@ static int serve(struct relay *r, int signals) {
             close(r->master);
             r->master = -1;
         }
-        if (p[3].revents && r->master >= 0) input = copy(0, r->master);
+        if (p[3].revents && r->master >= 0) r->input = copy(0, r->master);
         if (!p[0].revents) continue;
         ssize_t n = receive(r);
         int code = take_frames(r);
@@ -347,6 +351,7 @@ int sudo_shim(int argc, char **argv) {
     if (t.failed || t.len > JSON_FRAME_MAX) return die("arguments and environment are too long");
     if (!send_request(fd, &t)) return die("PID 1 does not answer");
     text_free(&t);
-    struct relay r = {.socket = fd, .master = -1, .out = tty[1] ? 1 : 2, .stdinIsTty = tty[0]};
+    struct relay r = {.socket = fd, .master = -1, .out = tty[1] ? 1 : 2,
+                      .tty = tty[0] ? 0 : tty[1] ? 1 : tty[2] ? 2 : -1, .input = tty[0]};
     return serve(&r, signalfd(-1, &set, SFD_CLOEXEC));
 }

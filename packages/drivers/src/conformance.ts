@@ -331,7 +331,7 @@ export function conformance(subject: Subject): void {
   describe("numbers", () => {
     it("are there and plausible", async () => {
       const sandbox = await start()
-      await sh(sandbox, "head -c 5m /dev/zero > /workspace/five; i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done")
+      await sh(sandbox, "head -c 5m /dev/zero > /workspace/five; sync -f /workspace/five; i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done")
       const stats = await sandbox.stats()
       expect(stats.diskBytes).toBeGreaterThan(5_000_000)
       expect(stats.cpuUs).toBeGreaterThan(1_000)

@@ -11,7 +11,7 @@ export interface Limits {
   readonly memoryBytes: number
   readonly pidsMax: number
   readonly openFilesMax: number
-  /** Of the writable layer. 0 when the layer's file system cannot bound it: then it is not bounded, and posture says so. */
+  /** Of everything it writes. 0 asks for no limit: the only thing possible where the disk cannot give one. */
   readonly diskBytes: number
 }
 

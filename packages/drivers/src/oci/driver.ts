@@ -24,6 +24,7 @@ import { etcFiles } from "./spec/etc-files.ts"
 import { Store, type Places } from "./store.ts"
 import { Turns } from "./turns.ts"
 import { shortfalls } from "./verify.ts"
+import { openVolume, type Volume } from "./volume.ts"
 
 export interface OciOptions {
   /** Where the sandboxes are kept. One driver at a time. */
@@ -59,25 +60,22 @@ export async function openOciDriver(options: OciOptions): Promise<OciDriver> {
   const parent = `warren-${createHash("sha256").update(options.root).digest("hex").slice(0, 8)}`
   const cgroups = openCgroups(parent)
   scope.defer(() => cgroups.close())
-  return new OciDriver({ ...options, runtime, launcher, cgroups, scope: scope.move() })
+  const volume = scope.use(await openVolume(options.root, launcher))
+  return new OciDriver({ ...options, runtime, launcher, cgroups, volume, scope: scope.move() })
 }
 
 interface DriverParts extends Omit<OciOptions, "runtime"> {
   readonly runtime: Runtime
   readonly launcher: Launcher
   readonly cgroups: Cgroups
+  readonly volume: Volume
   readonly scope: Scope
 }
 
 /** Sandboxes made by an OCI runtime, inside namespaces that our launcher prepares. */
 export class OciDriver implements Driver {
   readonly name = "oci"
-  readonly abilities: Abilities = {
-    pause: true,
-    rootInside: true,
-    diskLimit: false,
-    reasons: { diskLimit: "the writable layer is a plain folder" },
-  }
+  readonly abilities: Abilities
   readonly #parts: DriverParts
   readonly #store: Store
   readonly #ranges = new IdRanges()
@@ -86,7 +84,10 @@ export class OciDriver implements Driver {
 
   constructor(parts: DriverParts) {
     this.#parts = parts
-    this.#store = new Store(join(parts.root, "sandboxes"))
+    this.#store = new Store(parts.volume.folder)
+    const { unlimited } = parts.volume
+    const reasons = unlimited === undefined ? {} : { diskLimit: unlimited }
+    this.abilities = { pause: true, rootInside: true, diskLimit: unlimited === undefined, reasons }
     for (const id of this.#store.ids()) {
       const record = this.#store.record(id)
       if (record) this.#ranges.keep(record.idBase)
@@ -101,17 +102,24 @@ export class OciDriver implements Driver {
     return this.#turns.take(spec.id, async () => {
       signal.throwIfAborted()
       checkSpec(spec)
-      if (spec.limits.diskBytes > 0 && !this.abilities.diskLimit) {
-        throw new Fault("unsupported", `the disk cannot be limited: ${this.abilities.reasons["diskLimit"]}`)
+      const { volume } = this.#parts
+      if (spec.limits.diskBytes > 0 && volume.unlimited !== undefined) {
+        throw new Fault("unsupported", `the disk cannot be limited: ${volume.unlimited}`, {
+          hint: "apt-get install btrfs-progs, or ask for diskBytes 0",
+        })
       }
+      const { folder } = this.#store.places(spec.id)
+      if (this.#store.has(spec.id)) throw new Fault("conflict", "there is a sandbox with that id", { subject: `sandbox:${spec.id}` })
       const idBase = this.#ranges.take()
       try {
-        this.#store.create({ spec, idBase }, fill)
+        await volume.create(folder, spec.limits.diskBytes)
+        this.#store.fill({ spec, idBase }, fill)
+        signal.throwIfAborted()
       } catch (failure) {
+        await volume.remove(folder)
         this.#ranges.give(idBase)
         throw failure
       }
-      await Promise.resolve()
     })
   }
 
@@ -169,7 +177,7 @@ export class OciDriver implements Driver {
       const { folder } = this.#store.places(id)
       const record = this.#store.record(id)
       await this.#end(id, this.#live.get(id)?.process ?? this.#store.running(id))
-      if (this.#store.has(id)) await this.#parts.launcher.remove(folder)
+      if (this.#store.has(id)) await this.#parts.volume.remove(folder)
       if (record) this.#ranges.give(record.idBase)
     })
   }
@@ -202,7 +210,7 @@ export class OciDriver implements Driver {
     const record = this.#store.record(id)
     if (!record) {
       await this.#end(id, undefined)
-      await this.#parts.launcher.remove(this.#store.places(id).folder)
+      await this.#parts.volume.remove(this.#store.places(id).folder)
       return undefined
     }
     const process = this.#store.running(id)
@@ -238,10 +246,11 @@ export class OciDriver implements Driver {
   }
 
   #liveOf(id: SandboxId, process: ProcessName, degraded: readonly string[], hold: Operation): Live {
-    const { socket, data } = this.#store.places(id)
+    const { socket, folder } = this.#store.places(id)
+    const diskUsage = (): Promise<number> => this.#parts.volume.usage(folder)
     const cgroup = this.#parts.cgroups.find(id)
     const ended = hold.next().then(noop, noop)
-    const sandbox = new OciSandbox({ id, process, socket, cgroup, layer: data, degraded, ended })
+    const sandbox = new OciSandbox({ id, process, socket, cgroup, diskUsage, degraded, ended })
     return { sandbox, process, release: () => void hold[Symbol.asyncDispose]() }
   }
 

@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess } from "node:child_process"
 import { once } from "node:events"
-import { Fault } from "@warren/base/fault.ts"
+import { Fault, type FaultCode } from "@warren/base/fault.ts"
 import { decodeJson, encodeJson, FrameDecoder } from "@warren/base/frame.ts"
 import type { Log } from "@warren/base/log.ts"
 import { z } from "zod"
@@ -54,6 +54,7 @@ const Started = z.object({
   startTicks: z.string(),
   idmap: z.object({ lower: z.boolean(), upper: z.boolean() }),
 })
+const Usage = z.object({ bytes: z.number().min(0) })
 const Failure = z.object({
   step: z.string(),
   errno: z.string().nullish(),
@@ -107,6 +108,25 @@ export class Launcher implements AsyncDisposable {
   /** Kills it and everything in its groups, and removes the groups. Already gone is fine. */
   async kill(name: ProcessName | undefined, cgroups: readonly string[], timeoutMs: number): Promise<void> {
     await this.#ask({ op: "kill", ...name, cgroups, timeoutMs })
+  }
+
+  /** Prepares a btrfs for layers with limits; `unsupported` when it is not one. */
+  async openVolume(path: string): Promise<void> {
+    await this.#ask({ op: "volume.open", path })
+  }
+
+  /** A subvolume that holds at most `bytesMax`; 0 is no limit. */
+  async createLayer(path: string, bytesMax: number): Promise<void> {
+    await this.#ask({ op: "layer.create", path, bytesMax })
+  }
+
+  /** As of the file system's last commit, at most half a minute ago. */
+  async layerUsage(path: string): Promise<number> {
+    return Usage.parse(await this.#ask({ op: "layer.usage", path })).bytes
+  }
+
+  async removeLayer(path: string): Promise<void> {
+    await this.#ask({ op: "layer.remove", path })
   }
 
   /** Removes a folder with all that is in it, never through a link or into another mount. */
@@ -165,12 +185,22 @@ const hints: Readonly<Record<string, string>> = {
   cgroup: "limits need a writable cgroup: run as root, or have one delegated to this user",
 }
 
+const codes: Readonly<Record<string, FaultCode>> = {
+  ENOENT: "not_found",
+  EINVAL: "invalid",
+  EEXIST: "conflict",
+  ENOTSUP: "unsupported",
+  EOPNOTSUPP: "unsupported",
+  ENOSPC: "limit",
+  EDQUOT: "limit",
+  EAGAIN: "limit",
+}
+
 function faultOf(failure: z.output<typeof Failure>): Fault {
-  const isMissing = failure.errno === "ENOENT"
-  const code = isMissing ? "not_found" : failure.errno === "EINVAL" ? "invalid" : "unavailable"
+  const code = codes[failure.errno ?? ""] ?? "unavailable"
   const said = failure.stderr ? `: ${failure.stderr.trim().split("\n").at(-1)}` : ""
   const errno = failure.errno ? ` (${failure.errno})` : ""
-  return new Fault(code, `could not start the sandbox at step ${failure.step}: ${failure.message}${errno}${said}`, {
+  return new Fault(code, `the launcher failed at step ${failure.step}: ${failure.message}${errno}${said}`, {
     hint: hints[failure.step],
   })
 }

@@ -5,7 +5,6 @@ import type { Pausable, Sandbox, SandboxStats } from "../driver.ts"
 import type { Posture } from "../posture.ts"
 import type { SandboxId } from "../sandbox-spec.ts"
 import type { Cgroup } from "./cgroup/cgroup.ts"
-import { diskUsage } from "./disk-usage.ts"
 import type { ProcessName } from "./launcher.ts"
 import { measure } from "./measure.ts"
 
@@ -14,7 +13,7 @@ interface SandboxParts {
   readonly process: ProcessName
   readonly socket: string
   readonly cgroup: Cgroup
-  readonly layer: string
+  diskUsage(): Promise<number>
   readonly degraded: readonly string[]
   readonly ended: Promise<void>
 }
@@ -43,7 +42,7 @@ export class OciSandbox implements Sandbox, Pausable {
     return {
       ...this.#parts.cgroup.usage(),
       ...networkBytes(this.#parts.process.pid),
-      diskBytes: await diskUsage(this.#parts.layer),
+      diskBytes: await this.#parts.diskUsage(),
       oomKills: this.oomKills(),
     }
   }

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
+import { existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { Fault, errnoOf } from "@warren/base/fault.ts"
 import { isId } from "@warren/base/id.ts"
@@ -32,7 +32,6 @@ export class Store {
 
   constructor(root: string) {
     this.#root = root
-    mkdirSync(root, { recursive: true, mode: 0o700 })
   }
 
   get root(): string {
@@ -57,15 +56,9 @@ export class Store {
     return readdirSync(this.#root).filter((name): name is SandboxId => isId("sbx", name))
   }
 
-  /** Claims the id. `fill` makes the rest; the record at the end makes it whole. */
-  create(record: Record, fill: (places: Places, spec: SandboxSpec) => void): void {
+  /** Makes what the claimed folder holds; the record at the end makes it whole. */
+  fill(record: Record, fill: (places: Places, spec: SandboxSpec) => void): void {
     const places = this.places(record.spec.id)
-    try {
-      mkdirSync(places.folder, { mode: 0o700 })
-    } catch (cause) {
-      if (errnoOf(cause) !== "EEXIST") throw cause
-      throw new Fault("conflict", "there is a sandbox with that id", { cause, subject: `sandbox:${record.spec.id}` })
-    }
     fill(places, record.spec)
     replace(places.record, record)
   }

@@ -1,0 +1,133 @@
+import { execFile } from "node:child_process"
+import { existsSync, mkdirSync, readFileSync, statfsSync } from "node:fs"
+import { open, rename, rm } from "node:fs/promises"
+import { join } from "node:path"
+import { promisify } from "node:util"
+import { errnoOf, Fault, messageOf } from "@warren/base/fault.ts"
+import { diskUsage } from "./disk-usage.ts"
+import type { Launcher } from "./launcher.ts"
+
+/** Where sandboxes write. Each has a folder that is made, measured and taken away as a whole. */
+export interface Volume extends AsyncDisposable {
+  readonly folder: string
+  /** Why a folder's size cannot be limited here; undefined when it can. */
+  readonly unlimited: string | undefined
+  create(path: string, bytesMax: number): Promise<void>
+  usage(path: string): Promise<number>
+  remove(path: string): Promise<void>
+}
+
+const run = promisify(execFile)
+const btrfsType = 0x91_23_68_3e
+/** Of what is free on the disk when the volume is made: the rest of the machine keeps its part. */
+const shareOfFree = 0.8
+const smallestBytes = 256 * 1024 * 1024
+
+/**
+ * The volume below `root`: on btrfs where the disk is one, otherwise on a btrfs in a file of ours. That gives real disk
+ * limits, snapshots that cost nothing and removal in an instant. Where neither can be had it is a plain folder, and says why.
+ */
+export async function openVolume(root: string, launcher: Launcher): Promise<Volume> {
+  const folder = join(root, "volume")
+  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  const isNative = statfsSync(root).type === btrfsType
+  try {
+    if (!isNative && !isMounted(folder)) await mountFile(join(root, "volume.btrfs"), folder)
+    await launcher.openVolume(folder)
+    return new BtrfsVolume(folder, launcher, isNative)
+  } catch (failure) {
+    if (!isNative && isMounted(folder)) await run("umount", [folder])
+    return new FolderVolume(folder, launcher, `the writable layers are plain folders (${messageOf(failure)})`)
+  }
+}
+
+/** Sandboxes as subvolumes. */
+class BtrfsVolume implements Volume {
+  readonly folder: string
+  readonly unlimited = undefined
+  readonly #launcher: Launcher
+  readonly #isNative: boolean
+
+  constructor(folder: string, launcher: Launcher, isNative: boolean) {
+    this.folder = folder
+    this.#launcher = launcher
+    this.#isNative = isNative
+  }
+
+  create(path: string, bytesMax: number): Promise<void> {
+    return this.#launcher.createLayer(path, bytesMax)
+  }
+
+  usage(path: string): Promise<number> {
+    return this.#launcher.layerUsage(path)
+  }
+
+  remove(path: string): Promise<void> {
+    return this.#launcher.removeLayer(path)
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    // Lazily: sandboxes that go on have it in namespaces of their own, and the file stays in use until the last has ended.
+    if (!this.#isNative) await run("umount", ["--lazy", this.folder])
+  }
+}
+
+class FolderVolume implements Volume {
+  readonly folder: string
+  readonly unlimited: string
+  readonly #launcher: Launcher
+
+  constructor(folder: string, launcher: Launcher, why: string) {
+    this.folder = folder
+    this.unlimited = why
+    this.#launcher = launcher
+  }
+
+  create(path: string): Promise<void> {
+    try {
+      mkdirSync(path, { mode: 0o700 })
+      return Promise.resolve()
+    } catch (cause) {
+      const isTaken = errnoOf(cause) === "EEXIST"
+      return Promise.reject(isTaken ? new Fault("conflict", "that folder exists", { cause }) : cause)
+    }
+  }
+
+  usage(path: string): Promise<number> {
+    return diskUsage(path)
+  }
+
+  remove(path: string): Promise<void> {
+    return this.#launcher.remove(path)
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return Promise.resolve()
+  }
+}
+
+/** A runner that was killed has left it mounted. */
+function isMounted(folder: string): boolean {
+  const lines = readFileSync("/proc/self/mountinfo", "utf8").split("\n")
+  return lines.some((line) => line.split(" ")[4] === folder)
+}
+
+async function mountFile(file: string, folder: string): Promise<void> {
+  if (!existsSync(file)) await makeFile(file, folder)
+  // `mount` finds a loop device that still has the file, so it is never attached twice.
+  await run("mount", ["-t", "btrfs", "-o", "loop,noatime,discard=async", file, folder])
+}
+
+async function makeFile(file: string, folder: string): Promise<void> {
+  const { bavail, bsize } = statfsSync(folder)
+  const bytes = Math.floor((bavail * bsize * shareOfFree) / 2 ** 20) * 2 ** 20
+  if (bytes < smallestBytes) throw new Fault("limit", "there is too little room on the disk")
+  const draft = `${file}.tmp`
+  await rm(draft, { force: true })
+  const handle = await open(draft, "wx", 0o600)
+  // Sparse: it takes room on the disk as it is filled, and gives it back (`discard`).
+  await handle.truncate(bytes)
+  await handle.close()
+  await run("mkfs.btrfs", ["--quiet", "--metadata", "single", "--nodiscard", draft])
+  await rename(draft, file)
+}
