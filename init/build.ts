@@ -35,8 +35,13 @@ async function cFiles(path: string): Promise<string[]> {
 /** Changes when a source, this file, or the compiler that is used changes. */
 async function identity(variant: Variant, compiler: string): Promise<string> {
   const hash = createHash("sha256").update(`${variant} ${compiler} ${process.arch}`)
-  const files = [...(await cFiles(sources)), ...(await cFiles(join(folder, "test"))), ...(await cFiles(join(folder, "fuzz")))]
-  for (const file of variant === "release" ? await cFiles(sources) : files) hash.update(file.slice(folder.length)).update(await readFile(file))
+  const files = [
+    ...(await cFiles(sources)),
+    ...(await cFiles(join(folder, "test"))),
+    ...(await cFiles(join(folder, "fuzz"))),
+  ]
+  for (const file of variant === "release" ? await cFiles(sources) : files)
+    hash.update(file.slice(folder.length)).update(await readFile(file))
   hash.update(await readFile(import.meta.filename))
   return hash.digest("hex").slice(0, 16)
 }
@@ -55,7 +60,10 @@ async function commandOf(variant: Variant): Promise<{ compiler: string; args: re
       return { compiler: "gcc", args: [...sanitizers, "-I", sources, ...some, join(folder, "test", "unit.c")] }
     case "fuzz-frame":
     case "fuzz-json":
-      return { compiler: "clang", args: [...fuzzers, "-I", sources, ...some, join(folder, "fuzz", `${variant.slice(5)}.c`)] }
+      return {
+        compiler: "clang",
+        args: [...fuzzers, "-I", sources, ...some, join(folder, "fuzz", `${variant.slice(5)}.c`)],
+      }
   }
 }
 
@@ -70,7 +78,11 @@ async function compile(compiler: string, args: readonly string[], id: string, ta
   }
 }
 
-const exists = (file: string): Promise<boolean> => access(file).then(() => true, () => false)
+const exists = (file: string): Promise<boolean> =>
+  access(file).then(
+    () => true,
+    () => false,
+  )
 
 /** Compiles init into `<outDir>/warren-init` and returns that path. Does nothing when that is up to date. */
 export async function buildInit(outDir: string): Promise<string> {

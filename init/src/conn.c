@@ -143,7 +143,7 @@ static bool make_room(struct conn *c, size_t wanted) {
 static ssize_t receive(struct conn *c) {
     uint8_t *to = c->in + c->inHave;
     size_t room = c->inRoom - c->inHave;
-    if (!c->sudo || c->passed[0] >= 0) return read(c->source.fd, to, room);
+    if (!c->wantsFds) return read(c->source.fd, to, room);
     union {
         char space[CMSG_SPACE(3 * sizeof(int))];
         struct cmsghdr align;
@@ -160,6 +160,7 @@ static ssize_t receive(struct conn *c) {
             memcpy(&fd, CMSG_DATA(h) + i * sizeof fd, sizeof fd);
             if (i < 3 && c->passed[i] < 0) c->passed[i] = fd;
             else close(fd);
+            c->wantsFds = false;
         }
     }
     return n;
@@ -351,7 +352,7 @@ void conn_accept(int fd, bool sudo, const struct conn_ops *first) {
         return;
     }
     c->ops = first;
-    c->sudo = sudo;
+    c->sudo = c->wantsFds = sudo;
     c->passed[0] = c->passed[1] = c->passed[2] = -1;
     c->next = conns;
     if (conns) conns->prev = c;

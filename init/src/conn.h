@@ -30,7 +30,8 @@ struct conn {
     size_t outSent;
     struct timer timer;
     bool paused, ending, lingering, sudo, pumping;
-    int passed[3]; // descriptors a sudo shim sent along
+    bool wantsFds; // a sudo shim's request comes with descriptors; nothing after it does
+    int passed[3];
 };
 
 extern const struct conn_ops conn_idle; // an operation that expects nothing more

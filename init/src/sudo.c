@@ -160,7 +160,6 @@ static bool begin(struct sudo *s, struct conn *c, struct request *r, struct comm
         if (c->passed[i] >= 0) close(c->passed[i]);
         c->passed[i] = -1;
     }
-    c->passed[0] = -1;
     errno = error;
     if (pid < 0) return false;
     s->child = (struct child){.pid = pid, .ended = ended};
@@ -175,6 +174,7 @@ static bool first_frame(struct conn *c, const struct frame *f) {
     struct json op;
     struct command m;
     timer_clear(&c->timer);
+    c->wantsFds = false;
     bool well = f->tag == TAG_JSON && json_check((const char *)f->data, f->len, &r.root) &&
                 json_get(r.root, "op", &op) && json_equals(op, "sudo") && c->passed[2] >= 0;
     if (!well || !config.dev) {

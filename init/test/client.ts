@@ -210,7 +210,8 @@ export class Init implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    const closed = this.child.exitCode !== null || this.child.signalCode !== null ? undefined : once(this.child, "close")
+    const closed =
+      this.child.exitCode !== null || this.child.signalCode !== null ? undefined : once(this.child, "close")
     if (closed) {
       await this.call({ op: "stop", graceMs: 0 }).catch(() => undefined)
       // Ask, wait, force: a test that broke init must not leave it behind.

@@ -45,17 +45,21 @@ describe("detached processes", () => {
       const wire = init.open({ op: "attach", pid, after })
       return [await wire.event(), wire]
     }
-    await init.settle(async () => {
-      using wire = (await follow(0))[1]
-      return await wire.until("0123456789")
-    }, () => true)
+    await init.settle(
+      async () => {
+        using wire = (await follow(0))[1]
+        return await wire.until("0123456789")
+      },
+      () => true,
+    )
     const [event, wire] = await follow(4)
     expect(event).toMatchObject({ from: 4, dropped: 0, running: true })
     expect(await wire.until("9")).toBe("456789")
     const [late, other] = await follow(1000)
     expect(late).toMatchObject({ from: 10, running: true })
     expect((await init.call({ op: "kill", pid, name: "SIGKILL" })).last).toEqual({ ev: "ok" })
-    for (const each of [wire, other]) expect((await each.all()).last).toMatchObject({ ev: "exit", signal: "SIGKILL", reason: "signal" })
+    for (const each of [wire, other])
+      expect((await each.all()).last).toMatchObject({ ev: "exit", signal: "SIGKILL", reason: "signal" })
   })
 
   it("keep exactly replayBytes", async () => {
@@ -68,8 +72,12 @@ describe("detached processes", () => {
     const cut = await init.call({ op: "attach", pid: over })
     expect([cut.out, cut.events[0]?.["from"], cut.events[0]?.["dropped"]]).toEqual(["123456789a", 1, 1])
     expect((await init.call({ op: "attach", pid: none })).events[0]).toMatchObject({ from: 10, dropped: 10 })
-    expect((await init.sh("true", { detached: true, replayBytes: 8 * 1024 * 1024 })).last).toMatchObject({ ev: "started" })
-    expect((await init.sh("true", { detached: true, replayBytes: 8 * 1024 * 1024 + 1 })).last).toMatchObject({ code: "invalid" })
+    expect((await init.sh("true", { detached: true, replayBytes: 8 * 1024 * 1024 })).last).toMatchObject({
+      ev: "started",
+    })
+    expect((await init.sh("true", { detached: true, replayBytes: 8 * 1024 * 1024 + 1 })).last).toMatchObject({
+      code: "invalid",
+    })
   })
 
   it("take input from attachers", async () => {
@@ -103,7 +111,9 @@ describe("detached processes", () => {
     await ended(pid)
     slow.socket.resume()
     const result = await slow.all()
-    const missed = result.events.filter((event) => event["ev"] === "resync").reduce((sum, event) => sum + Number(event["dropped"]), 0)
+    const missed = result.events
+      .filter((event) => event["ev"] === "resync")
+      .reduce((sum, event) => sum + Number(event["dropped"]), 0)
     expect(missed).toBeGreaterThan(0)
     expect(missed + result.bytes().length).toBe(3_000_003)
     expect(result.out.endsWith("end")).toBe(true)
@@ -116,10 +126,13 @@ describe("detached processes", () => {
     for (const wire of wires) expect(await wire.event()).toMatchObject({ ev: "attached" })
     expect((await init.call({ op: "attach", pid })).last).toMatchObject({ ev: "fault", code: "limit" })
     wires[0]?.socket.destroy()
-    await init.settle(async () => {
-      using wire = init.open({ op: "attach", pid })
-      return await wire.event()
-    }, (event) => event["ev"] === "attached")
+    await init.settle(
+      async () => {
+        using wire = init.open({ op: "attach", pid })
+        return await wire.event()
+      },
+      (event) => event["ev"] === "attached",
+    )
     for (const wire of wires) wire.socket.destroy()
     await init.call({ op: "kill", pid, name: "SIGKILL" })
   })

@@ -25,12 +25,18 @@ describe("files", () => {
     const data = Buffer.alloc(1_234_567, Buffer.from([0, 1, 255, 10, 123]))
     expect((await write(`${dir}/f`, data)).events).toEqual([{ ev: "ready" }, { ev: "ok", bytes: data.length }])
     const back = await init.call({ op: "file.read", path: `${dir}/f` })
-    expect(back.events[0]).toMatchObject({ ev: "ok", entry: { name: "f", type: "file", size: data.length, uid, gid, mode: 0o644 } })
+    expect(back.events[0]).toMatchObject({
+      ev: "ok",
+      entry: { name: "f", type: "file", size: data.length, uid, gid, mode: 0o644 },
+    })
     expect(back.bytes(4).equals(data)).toBe(true)
     expect(back.last).toEqual({ ev: "end", bytes: data.length })
     const part = await init.call({ op: "file.read", path: `${dir}/f`, offset: 3, limit: 4 })
     expect(part.bytes()).toEqual(data.subarray(3, 7))
-    expect((await init.call({ op: "file.read", path: `${dir}/f`, offset: 9_999_999 })).last).toEqual({ ev: "end", bytes: 0 })
+    expect((await init.call({ op: "file.read", path: `${dir}/f`, offset: 9_999_999 })).last).toEqual({
+      ev: "end",
+      bytes: 0,
+    })
   })
 
   it("may be empty, appended to, and keep or change their mode", async () => {
@@ -62,7 +68,10 @@ describe("files", () => {
     await wire.event()
     expect((await readdir(dir)).length).toBe(2)
     wire.socket.destroy()
-    await init.settle(() => readdir(dir), (names) => names.length === 1)
+    await init.settle(
+      () => readdir(dir),
+      (names) => names.length === 1,
+    )
     expect(await readFile(`${dir}/f`, "utf8")).toBe("old")
     expect((await write(`${dir}/f`, "12345", { bytesMax: 5 })).last).toEqual({ ev: "ok", bytes: 5 })
     expect((await write(`${dir}/f`, "123456", { bytesMax: 5 })).last).toMatchObject({ ev: "fault", code: "limit" })
@@ -94,7 +103,9 @@ describe("files", () => {
     const name = "n".repeat(255)
     for (const path of ["relative", "", "/a\0b", `/${"x".repeat(4095)}`, 7, null])
       expect((await init.call({ op: "file.stat", path })).last).toMatchObject({ ev: "fault", code: "invalid" })
-    expect((await init.call({ op: "file.stat", path: `/${"x/".repeat(2046)}ab` })).last).toMatchObject({ code: "not_found" })
+    expect((await init.call({ op: "file.stat", path: `/${"x/".repeat(2046)}ab` })).last).toMatchObject({
+      code: "not_found",
+    })
     expect((await write(`${dir}/${name}`, "x")).last).toMatchObject({ ev: "ok" })
     expect((await write(`${dir}/${name}n`, "x")).last).toMatchObject({ ev: "fault", code: "invalid" })
   })
@@ -114,17 +125,34 @@ describe("files", () => {
   })
 
   it("are listed to a depth, with strange names", async () => {
-    await init.sh(`cd ${dir} && mkdir -p a/b/c && touch a/f a/b/g a/b/c/h && ln -s / a/root && touch "$(printf 'b\\377d')"`)
+    await init.sh(
+      `cd ${dir} && mkdir -p a/b/c && touch a/f a/b/g a/b/c/h && ln -s / a/root && touch "$(printf 'b\\377d')"`,
+    )
     const names = async (more: Json): Promise<string[]> => {
       const { events } = await init.call({ op: "file.list", path: dir, ...more })
-      return events.flatMap((event) => ((event["entries"] as Json[] | undefined) ?? []).map((one) => String(one["name"] ?? one["nameBase64"]))).sort()
+      return events
+        .flatMap((event) =>
+          ((event["entries"] as Json[] | undefined) ?? []).map((one) => String(one["name"] ?? one["nameBase64"])),
+        )
+        .sort()
     }
     expect(await names({})).toEqual(["Yv9k", "a"])
     expect(await names({ depth: 2 })).toEqual(["Yv9k", "a", "a/b", "a/f", "a/root"])
     expect(await names({ depth: 100 })).toEqual(["Yv9k", "a", "a/b", "a/b/c", "a/b/c/h", "a/b/g", "a/f", "a/root"])
-    expect((await init.call({ op: "file.list", path: dir, depth: 100, limit: 8 })).last).toEqual({ ev: "end", count: 8, truncated: false })
-    expect((await init.call({ op: "file.list", path: dir, depth: 100, limit: 7 })).last).toEqual({ ev: "end", count: 7, truncated: true })
-    expect((await init.call({ op: "file.list", path: `${dir}/a/f` })).last).toMatchObject({ ev: "fault", code: "invalid" })
+    expect((await init.call({ op: "file.list", path: dir, depth: 100, limit: 8 })).last).toEqual({
+      ev: "end",
+      count: 8,
+      truncated: false,
+    })
+    expect((await init.call({ op: "file.list", path: dir, depth: 100, limit: 7 })).last).toEqual({
+      ev: "end",
+      count: 7,
+      truncated: true,
+    })
+    expect((await init.call({ op: "file.list", path: `${dir}/a/f` })).last).toMatchObject({
+      ev: "fault",
+      code: "invalid",
+    })
   })
 
   it("are listed by the thousand", async () => {
@@ -172,7 +200,9 @@ describe("files", () => {
       expect((await init.call({ op: "file.read", path })).last).toMatchObject({ ev: "fault", code: "forbidden" })
     expect((await write(`${secret}/g`, "x")).last).toMatchObject({ code: "forbidden" })
     expect((await write(`${init.folder}/ro`, "x")).last).toMatchObject({ code: "forbidden" })
-    expect((await init.call({ op: "file.remove", path: `${init.folder}/ro` })).last).toMatchObject({ code: "forbidden" })
+    expect((await init.call({ op: "file.remove", path: `${init.folder}/ro` })).last).toMatchObject({
+      code: "forbidden",
+    })
     expect((await init.call({ op: "file.read", path: `${secret}/f`, user: "root" })).out).toBe("s")
     await write(`${dir}/owned`, "x", { user: "root", owner: "1234:5678" })
     expect(await stat(`${dir}/owned`)).toMatchObject({ uid: 1234, gid: 5678 })
@@ -190,13 +220,23 @@ describe("watch", () => {
       if (until(change)) return [...new Set(seen)]
     }
   }
-  const file = (name: string) => (change: Json): boolean => change["path"] === name
+  const file =
+    (name: string) =>
+    (change: Json): boolean =>
+      change["path"] === name
 
   it("sees files come, change and go", async () => {
     using wire = init.open({ op: "file.watch", path: dir })
     expect(await wire.event()).toEqual({ ev: "ok" })
     await init.sh(`cd ${dir} && echo x >f && chmod 600 f && mv f g && rm g && touch end`)
-    expect(await changes(wire, file("end"))).toEqual(["create f", "write f", "chmod f", "rename f g", "remove g", "create end"])
+    expect(await changes(wire, file("end"))).toEqual([
+      "create f",
+      "write f",
+      "chmod f",
+      "rename f g",
+      "remove g",
+      "create end",
+    ])
   })
 
   it("sees moves in and out as create and remove", async () => {
@@ -233,7 +273,10 @@ describe("watch", () => {
     expect(await wire.event()).toEqual({ ev: "ok" })
     wire.socket.destroy()
     await init.sh(`mkdir ${dir}/one-more`)
-    expect((await init.call({ op: "file.watch", path: dir, recursive: true })).last).toMatchObject({ ev: "fault", code: "limit" })
+    expect((await init.call({ op: "file.watch", path: dir, recursive: true })).last).toMatchObject({
+      ev: "fault",
+      code: "limit",
+    })
   })
 })
 
@@ -244,7 +287,9 @@ describe("connect", () => {
       socket.on("data", (chunk) => socket.write(chunk))
       socket.on("end", () => socket.end("bye"))
     })
-    await new Promise<void>((resolve) => server.listen(where.path ? { path: where.path } : { host: where.host, port: 0 }, resolve))
+    await new Promise<void>((resolve) =>
+      server.listen(where.path ? { path: where.path } : { host: where.host, port: 0 }, resolve),
+    )
     return server
   }
 
@@ -277,7 +322,14 @@ describe("connect", () => {
     const port = address && typeof address === "object" ? address.port : 1
     expect((await init.call({ op: "connect", port })).last).toMatchObject({ ev: "fault", code: "unavailable" })
     expect((await init.call({ op: "connect", path: `${dir}/no.sock` })).last).toMatchObject({ code: "unavailable" })
-    for (const request of [{}, { port: 0 }, { port: 65536 }, { port: 1, path: "/x" }, { path: "x" }, { path: `/${"x".repeat(108)}` }])
+    for (const request of [
+      {},
+      { port: 0 },
+      { port: 65536 },
+      { port: 1, path: "/x" },
+      { path: "x" },
+      { path: `/${"x".repeat(108)}` },
+    ])
       expect((await init.call({ op: "connect", ...request })).last).toMatchObject({ ev: "fault", code: "invalid" })
   })
 })

@@ -3,11 +3,33 @@ import { readdir, readFile } from "node:fs/promises"
 import { describe, expect, it } from "vitest"
 import { encode, Init, isRoot, type Json, Wire } from "./client.ts"
 
-const caps = ["setuid", "setgid", "kill", "setpcap", "chown", "dac_override", "fowner", "fsetid", "setfcap", "sys_chroot", "net_bind_service"]
+const caps = [
+  "setuid",
+  "setgid",
+  "kill",
+  "setpcap",
+  "chown",
+  "dac_override",
+  "fowner",
+  "fsetid",
+  "setfcap",
+  "sys_chroot",
+  "net_bind_service",
+]
 const plus = caps.map((cap) => `+${cap}`).join(",")
 /** As in a sandbox: PID 1 of a pid namespace, uid 65533, eleven capabilities. */
 const sandbox = [
-  ...["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "setpriv", "--reuid=65533", "--regid=65533", "--clear-groups"],
+  ...[
+    "unshare",
+    "--pid",
+    "--fork",
+    "--kill-child",
+    "--mount-proc",
+    "setpriv",
+    "--reuid=65533",
+    "--regid=65533",
+    "--clear-groups",
+  ],
   ...[`--inh-caps=-all,${plus}`, `--ambient-caps=-all,${plus}`, `--bounding-set=-all,${plus}`],
 ]
 const startSandbox = (before: readonly string[] = []): Promise<Init> => Init.start({ prefix: [...before, ...sandbox] })
@@ -83,7 +105,10 @@ describe("a confused host", () => {
     await wire.event()
     wire.raw(head(0))
     expect((await wire.all()).last).toMatchObject({ ev: "fault", code: "invalid" })
-    await init.settle(() => init.call({ op: "ps" }), (result) => (result.last["processes"] as Json[]).length === 0)
+    await init.settle(
+      () => init.call({ op: "ps" }),
+      (result) => (result.last["processes"] as Json[]).length === 0,
+    )
   })
 
   it("has 512 connections, and a fault for the next", async () => {
@@ -96,7 +121,10 @@ describe("a confused host", () => {
     }
     expect((await new Wire(init.socket).all()).last).toMatchObject({ ev: "fault", code: "limit" })
     for (const wire of wires) wire.socket.destroy()
-    await init.settle(() => init.call({ op: "hello" }), (result) => result.last["ev"] === "ok")
+    await init.settle(
+      () => init.call({ op: "hello" }),
+      (result) => result.last["ev"] === "ok",
+    )
   })
 
   it("leaves no descriptor and little memory behind", async () => {
@@ -130,14 +158,32 @@ describe("processes inside", () => {
     let made = 0
     for (let i = 0; i < 4; i++) made += Number((await init.sh(batch)).out)
     expect(made).toBe(10_000)
-    await init.settle(() => init.call({ op: "usage" }), (result) => Number(result.last["zombiesReaped"]) >= made)
+    await init.settle(
+      () => init.call({ op: "usage" }),
+      (result) => Number(result.last["zombiesReaped"]) >= made,
+    )
     expect(await readFile(`/proc/${init.child.pid}/task/${init.child.pid}/children`, "utf8")).toBe("")
+  })
+
+  it("cannot hold init by making it their tracer", async () => {
+    await using init = await Init.start()
+    const traced = (rest: string): string =>
+      `exec perl -e 'syscall(${process.arch === "arm64" ? 117 : 101}, 0, 0, 0, 0); ${rest}'`
+    expect((await init.sh(traced("kill 10, $$; sleep 1000"))).last).toMatchObject({
+      signal: "SIGUSR1",
+      reason: "signal",
+    })
+    expect((await init.sh(traced("exec q(true)"))).last).toMatchObject({ code: 0, reason: "exit" })
+    const stopper = await init.sh(traced("while (1) { syscall(101, 0, 0, 0, 0); kill 19, $$ }"), { timeoutMs: 200 })
+    expect(stopper.last).toMatchObject({ reason: "timeout", signal: "SIGKILL" })
   })
 
   it("are 1024 at once, and a fault for the next", async () => {
     await using init = await Init.start()
     for (let i = 0; i < 1024; i++)
-      expect((await init.call({ op: "spawn", argv: ["sleep", "1000"], detached: true })).last).toMatchObject({ ev: "started" })
+      expect((await init.call({ op: "spawn", argv: ["sleep", "1000"], detached: true })).last).toMatchObject({
+        ev: "started",
+      })
     expect((await init.call({ op: "spawn", argv: ["true"] })).last).toMatchObject({ ev: "fault", code: "limit" })
   })
 })
@@ -145,7 +191,10 @@ describe("processes inside", () => {
 describe("stop", () => {
   it("sends TERM, waits, kills, and ends with 0", async () => {
     const init = await Init.start()
-    using polite = init.open({ op: "spawn", argv: ["sh", "-c", "trap 'echo bye; exit 0' TERM; echo up; while :; do sleep 0.02; done"] })
+    using polite = init.open({
+      op: "spawn",
+      argv: ["sh", "-c", "trap 'echo bye; exit 0' TERM; echo up; while :; do sleep 0.02; done"],
+    })
     using deaf = init.open({ op: "spawn", argv: ["sh", "-c", "trap '' TERM; echo up; while :; do sleep 0.02; done"] })
     await polite.until("up")
     await deaf.until("up")
@@ -174,7 +223,10 @@ describe.skipIf(!isRoot)("as PID 1 of a namespace, uid 65533 (needs root)", () =
     expect((await init.call({ op: "hello" })).last).toMatchObject({ pid: 1 })
     const user = await init.sh("id -u; grep ^Cap /proc/self/status; cat /proc/self/oom_score_adj")
     expect(user.out).toMatch(/^1000\n(Cap...:\t0{16}\n){5}500\n$/)
-    const root = await init.sh("id -u; grep -E '^Cap(Prm|Eff|Bnd)' /proc/self/status; chown 5:5 $HOME/.. 2>/dev/null; true", { user: "root" })
+    const root = await init.sh(
+      "id -u; grep -E '^Cap(Prm|Eff|Bnd)' /proc/self/status; chown 5:5 $HOME/.. 2>/dev/null; true",
+      { user: "root" },
+    )
     expect(root.out).toMatch(/^0\n(Cap...:\t00000000800405fb\n){3}$/)
     expect((await init.sh("id", { user: "65533" })).last).toMatchObject({ ev: "fault", code: "forbidden" })
     expect((await init.sh("grep -E '^(Cap(Eff|Inh|Amb)|NoNew)' /proc/1/status")).out).toMatch(
@@ -184,21 +236,31 @@ describe.skipIf(!isRoot)("as PID 1 of a namespace, uid 65533 (needs root)", () =
 
   it("gives terminals, shells and files to the user", async () => {
     await using init = await startSandbox()
-    expect((await init.call({ op: "spawn", argv: ["sh", "-c", 'stat -c %u "$(tty)"'], pty: { cols: 80, rows: 24 } })).out).toBe("1000\r\n")
+    expect(
+      (await init.call({ op: "spawn", argv: ["sh", "-c", 'stat -c %u "$(tty)"'], pty: { cols: 80, rows: 24 } })).out,
+    ).toBe("1000\r\n")
     const { last } = await init.call({ op: "shell.open" })
-    const run = (command: string, more: Json = {}): ReturnType<Init["call"]> => init.call({ op: "shell.run", shell: last["shell"], command, ...more })
+    const run = (command: string, more: Json = {}): ReturnType<Init["call"]> =>
+      init.call({ op: "shell.run", shell: last["shell"], command, ...more })
     expect((await run("id -u; export A=1; sleep 500 &")).out).toBe("1000\n")
-    expect((await run("(setsid sleep 501 &); sleep 500", { timeoutMs: 100 })).last).toMatchObject({ reason: "timeout", restarted: false })
+    expect((await run("(setsid sleep 501 &); sleep 500", { timeoutMs: 100 })).last).toMatchObject({
+      reason: "timeout",
+      restarted: false,
+    })
     expect((await run("echo $A; jobs | wc -l; ps -eo args= | grep -c '^sleep 501'")).out).toBe("1\n1\n0\n")
     using wire = init.open({ op: "file.write", path: `${init.workspace}/f` })
     await wire.bytes("x").send({ op: "eof" }).all()
-    expect((await init.call({ op: "file.stat", path: `${init.workspace}/f` })).last["entry"]).toMatchObject({ uid: 1000, gid: 1000 })
+    expect((await init.call({ op: "file.stat", path: `${init.workspace}/f` })).last["entry"]).toMatchObject({
+      uid: 1000,
+      gid: 1000,
+    })
   })
 
   it("cannot be signalled, traced, read or stopped from inside, even by root", async () => {
     await using init = await startSandbox()
     for (const user of ["user", "root"]) {
-      const attack = "for s in TERM KILL STOP INT HUP SEGV CHLD USR1; do kill -$s 1; done; cat /proc/1/environ /proc/1/maps /proc/1/mem /proc/1/fd/*; readlink /proc/1/fd/*; true"
+      const attack =
+        "for s in TERM KILL STOP INT HUP SEGV CHLD USR1; do kill -$s 1; done; cat /proc/1/environ /proc/1/maps /proc/1/mem /proc/1/fd/*; readlink /proc/1/fd/*; true"
       const { out } = await init.sh(attack, { user })
       expect(out).toBe("")
     }
@@ -210,7 +272,23 @@ describe.skipIf(!isRoot)("as PID 1 of a namespace, uid 65533 (needs root)", () =
     await using init = await startSandbox(["prlimit", "--nproc=300"])
     const { last } = await init.sh("exec perl -e '1 while defined fork || 1'", { timeoutMs: 300, user: "4321" })
     expect(last).toMatchObject({ reason: "timeout" })
-    await init.settle(() => init.sh("ps -o pid= -u 4321 | wc -l", { user: "1000" }), (result) => result.out.trim() === "0")
+    await init.settle(
+      () => init.sh("ps -o pid= -u 4321 | wc -l", { user: "1000" }),
+      (result) => result.out.trim() === "0",
+    )
+  })
+
+  it("says limit when there is no process to be had", async () => {
+    await using init = await startSandbox(["prlimit", "--nproc=1"])
+    const requests = [
+      { op: "spawn", argv: ["true"] },
+      { op: "file.stat", path: "/" },
+      { op: "shell.open" },
+      { op: "connect", port: 1 },
+    ]
+    for (const request of requests)
+      expect((await init.call(request)).last).toMatchObject({ ev: "fault", code: "limit", errno: 11 })
+    expect((await init.call({ op: "hello" })).last).toMatchObject({ ev: "ok" })
   })
 
   it("takes everything with it", async () => {

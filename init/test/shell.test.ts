@@ -29,14 +29,23 @@ class Shell implements AsyncDisposable {
 }
 
 const isAlive = (pid: string): Promise<boolean> =>
-  readFile(`/proc/${pid}/stat`, "utf8").then((stat) => !/\) [ZX] /.test(stat), () => false)
+  readFile(`/proc/${pid}/stat`, "utf8").then(
+    (stat) => !/\) [ZX] /.test(stat),
+    () => false,
+  )
 
 describe.each(["/bin/bash", "/bin/dash"])("%s", (shell) => {
   const open = (more: Json = {}): Promise<Shell> => Shell.open({ shell, ...more })
 
   it("remembers directory, exports, functions, options and $?", async () => {
     await using sh = await open()
-    expect((await sh.run("cd /tmp; export A=5; f() { echo f$A; }; set -u; false")).last).toMatchObject({ code: 1, cwd: "/tmp", reason: "exit", restarted: false, signal: null })
+    expect((await sh.run("cd /tmp; export A=5; f() { echo f$A; }; set -u; false")).last).toMatchObject({
+      code: 1,
+      cwd: "/tmp",
+      reason: "exit",
+      restarted: false,
+      signal: null,
+    })
     expect(await sh.out("echo $?; f; pwd; sh -c 'echo $A'")).toBe("1\nf5\n/tmp\n5\n")
     expect((await sh.run("echo $undefined")).last).toMatchObject({ restarted: false })
     expect(await sh.out("set +u; echo $undefined; f")).toBe("\nf5\n")
@@ -74,15 +83,18 @@ describe.each(["/bin/bash", "/bin/dash"])("%s", (shell) => {
     expect(next.last).toMatchObject({ code: 0, restarted: false })
   })
 
-  it.each([["if then"], ["echo 'abc"], ['echo "abc'], ["echo $("], [")"], ["for"], ["cat <<"]])("survives a syntax error: %s", async (command) => {
-    await using sh = await open()
-    await sh.run("A=kept")
-    const { last, out } = await sh.run(command)
-    expect(last).toMatchObject({ restarted: false, reason: "exit" })
-    expect(Number(last["code"])).toBeGreaterThan(0)
-    expect(out).not.toBe("")
-    expect(await sh.out("echo $A")).toBe("kept\n")
-  })
+  it.each([["if then"], ["echo 'abc"], ['echo "abc'], ["echo $("], [")"], ["for"], ["cat <<"]])(
+    "survives a syntax error: %s",
+    async (command) => {
+      await using sh = await open()
+      await sh.run("A=kept")
+      const { last, out } = await sh.run(command)
+      expect(last).toMatchObject({ restarted: false, reason: "exit" })
+      expect(Number(last["code"])).toBeGreaterThan(0)
+      expect(out).not.toBe("")
+      expect(await sh.out("echo $A")).toBe("kept\n")
+    },
+  )
 
   it.each([
     ["a here-document", "cat <<E\nhi $((1+1))\nE\necho after", "hi 2\nafter\n"],
@@ -119,7 +131,8 @@ describe.each(["/bin/bash", "/bin/dash"])("%s", (shell) => {
     await using sh = await open()
     expect(await sh.out("ls /proc/self/fd")).toBe("0\n1\n2\n3\n")
     expect(await sh.out("readlink /proc/self/fd/0")).toBe("/dev/null\n")
-    for (const fd of [3, 4, 5, 6, 7, 8, 9]) expect((await sh.run(`echo x >&${fd}`)).last).toMatchObject({ restarted: false })
+    for (const fd of [3, 4, 5, 6, 7, 8, 9])
+      expect((await sh.run(`echo x >&${fd}`)).last).toMatchObject({ restarted: false })
     expect(await sh.out("echo fine")).toBe("fine\n")
   })
 
@@ -158,7 +171,10 @@ describe.each(["/bin/bash", "/bin/dash"])("%s", (shell) => {
     expect(result.out).not.toContain("REST")
     expect(result.last).toMatchObject({ ev: "done", reason: "timeout", code: null, restarted: false })
     expect(await sh.out("echo $STATE")).toBe("kept\n")
-    await init.settle(() => init.sh("ps -eo args= | grep -c '^sleep 1000' || true", { user: String(uid) }), () => true)
+    await init.settle(
+      () => init.sh("ps -eo args= | grep -c '^sleep 1000' || true", { user: String(uid) }),
+      () => true,
+    )
   })
 
   it("leaves nothing of an aborted run, also what had left the session", async () => {
@@ -180,21 +196,35 @@ describe.each(["/bin/bash", "/bin/dash"])("%s", (shell) => {
 
   it("stops at the output limit, exactly", async () => {
     await using sh = await open()
-    expect((await sh.run("printf 12345", { outputBytesMax: 5 })).last).toMatchObject({ reason: "exit", truncated: false, outputBytes: 5 })
+    expect((await sh.run("printf 12345", { outputBytesMax: 5 })).last).toMatchObject({
+      reason: "exit",
+      truncated: false,
+      outputBytes: 5,
+    })
     const over = await sh.run("printf 123456; sleep 1000", { outputBytesMax: 5 })
     expect(over.out).toBe("12345")
     expect(over.last).toMatchObject({ reason: "limit", truncated: true, outputBytes: 5, restarted: false })
-    expect((await sh.run("yes", { outputBytesMax: 300_000 })).last).toMatchObject({ reason: "limit", outputBytes: 300_000 })
+    expect((await sh.run("yes", { outputBytesMax: 300_000 })).last).toMatchObject({
+      reason: "limit",
+      outputBytes: 300_000,
+    })
     expect(await sh.out("echo next")).toBe("next\n")
   })
 
   it("stops when the host goes away, and takes the next run", async () => {
     await using sh = await open()
-    const wire = init.open({ op: "shell.run", shell: sh.id, command: "A=kept; echo $$; exec 3>&1; sleep 1000; echo REST" })
+    const wire = init.open({
+      op: "shell.run",
+      shell: sh.id,
+      command: "A=kept; echo $$; exec 3>&1; sleep 1000; echo REST",
+    })
     await wire.until("\n")
     wire.socket.destroy()
     // The next may come before init has noticed: then it is a conflict, once.
-    const next = await init.settle(() => sh.run("echo next $A"), (result) => result.last["code"] !== "conflict")
+    const next = await init.settle(
+      () => sh.run("echo next $A"),
+      (result) => result.last["code"] !== "conflict",
+    )
     expect(next.out).toBe("next kept\n")
   })
 
@@ -203,7 +233,9 @@ describe.each(["/bin/bash", "/bin/dash"])("%s", (shell) => {
     using wire = init.open({ op: "shell.run", shell: sh.id, command: "echo go; sleep 1000" })
     await wire.until("go")
     expect((await sh.run("true")).last).toMatchObject({ ev: "fault", code: "conflict" })
-    expect((await init.call({ op: "shell.list" })).last["shells"]).toContainEqual(expect.objectContaining({ shell: sh.id, busy: true }))
+    expect((await init.call({ op: "shell.list" })).last["shells"]).toContainEqual(
+      expect.objectContaining({ shell: sh.id, busy: true }),
+    )
   })
 
   it("passes megabytes of output", async () => {
@@ -233,7 +265,9 @@ describe.each(["/bin/bash", "/bin/dash"])("%s", (shell) => {
     const listed = (await init.call({ op: "shell.list" })).last["shells"] as Json[]
     const mine = listed.find((one) => one["shell"] === sh.id)
     expect(mine).toMatchObject({ path: shell, busy: false, cwd: init.workspace })
-    expect((await init.call({ op: "ps" })).last["processes"]).toContainEqual(expect.objectContaining({ shell: sh.id, pid: mine?.["pid"], user: uid }))
+    expect((await init.call({ op: "ps" })).last["processes"]).toContainEqual(
+      expect.objectContaining({ shell: sh.id, pid: mine?.["pid"], user: uid }),
+    )
     expect((await init.call({ op: "shell.close", shell: sh.id })).last).toEqual({ ev: "ok" })
     expect(await isAlive(pid)).toBe(false)
     expect((await sh.run("true")).last).toMatchObject({ code: "not_found" })
@@ -256,7 +290,8 @@ describe("shells", () => {
   })
 
   it("knows only its own", async () => {
-    for (const op of ["shell.run", "shell.close"]) expect((await init.call({ op, shell: "sh0", command: "" })).last).toMatchObject({ code: "not_found" })
+    for (const op of ["shell.run", "shell.close"])
+      expect((await init.call({ op, shell: "sh0", command: "" })).last).toMatchObject({ code: "not_found" })
   })
 
   it("refuses a NUL in a command", async () => {
@@ -269,7 +304,8 @@ describe("shells", () => {
 
   it("are at most 64", async () => {
     await using other = await Init.start()
-    for (let i = 0; i < 64; i++) expect((await other.call({ op: "shell.open", shell: "/bin/dash" })).last).toMatchObject({ ev: "ok" })
+    for (let i = 0; i < 64; i++)
+      expect((await other.call({ op: "shell.open", shell: "/bin/dash" })).last).toMatchObject({ ev: "ok" })
     expect((await other.call({ op: "shell.open" })).last).toMatchObject({ ev: "fault", code: "limit" })
     await other.call({ op: "shell.close", shell: "sh1" })
     expect((await other.call({ op: "shell.open" })).last).toMatchObject({ ev: "ok" })

@@ -9,7 +9,12 @@ afterAll(() => init[Symbol.asyncDispose]())
 describe("hello, hold, usage", () => {
   it("says who it is", async () => {
     const { last } = await init.call({ op: "hello" })
-    expect(last).toMatchObject({ ev: "ok", version: 1, profile: "dev", abilities: ["pty", "shell", "watch", "connect", "sudo"] })
+    expect(last).toMatchObject({
+      ev: "ok",
+      version: 1,
+      profile: "dev",
+      abilities: ["pty", "shell", "watch", "connect", "sudo"],
+    })
     expect(last["build"]).toMatch(/^[0-9a-f]{16}$/)
   })
 
@@ -40,7 +45,10 @@ describe("spawn", () => {
   })
 
   it("gives the process exactly its environment, directory and user", async () => {
-    const { out } = await init.sh("env | sort; pwd; id -u; id -g; id -G", { env: { A: "b c", PATH: "/bin:/usr/bin" }, cwd: "/tmp" })
+    const { out } = await init.sh("env | sort; pwd; id -u; id -g; id -G", {
+      env: { A: "b c", PATH: "/bin:/usr/bin" },
+      cwd: "/tmp",
+    })
     expect(out).toMatch(/^A=b c$/m)
     expect(out).toMatch(/^WARREN_OP=[0-9a-f]{32}$/m)
     expect(out).toMatch(/^PATH=\/bin:\/usr\/bin$/m)
@@ -50,7 +58,9 @@ describe("spawn", () => {
   })
 
   it("takes every privilege away", async () => {
-    const { out } = await init.sh("grep -E '^(Cap|NoNew|Sig(Blk|Ign))' /proc/self/status; ulimit -c; cat /proc/self/oom_score_adj; umask")
+    const { out } = await init.sh(
+      "grep -E '^(Cap|NoNew|Sig(Blk|Ign))' /proc/self/status; ulimit -c; cat /proc/self/oom_score_adj; umask",
+    )
     if (isRoot) expect(out.match(/^Cap.*\t0{16}$/gm)).toHaveLength(5)
     expect(out).toContain("NoNewPrivs:\t1")
     expect(out).toMatch(/SigBlk:\t0{16}\nSigIgn:\t0{16}\n/)
@@ -88,14 +98,18 @@ describe("spawn", () => {
     const words = (n: number): string[] => ["sh", "-c", "echo $#", ...Array.from({ length: n - 3 }, () => "x")]
     expect((await init.call({ op: "spawn", argv: words(4096) })).out).toBe("4092\n")
     expect((await init.call({ op: "spawn", argv: words(4097) })).last).toMatchObject({ ev: "fault", code: "limit" })
-    const env = (n: number): Record<string, string> => Object.fromEntries(Array.from({ length: n }, (_, i) => [`V${i}`, "x"]))
+    const env = (n: number): Record<string, string> =>
+      Object.fromEntries(Array.from({ length: n }, (_, i) => [`V${i}`, "x"]))
     expect((await init.sh("env | grep -c ^V", { env: env(4096) })).out).toBe("4096\n")
     expect((await init.sh(":", { env: env(4097) })).last).toMatchObject({ code: "limit" })
   })
 
   it("feeds stdin, and end of file without it", async () => {
     using wire = init.open({ op: "spawn", argv: ["cat"], stdin: true })
-    wire.bytes("hello ").bytes(Buffer.from([0, 255, 10])).send({ op: "eof" })
+    wire
+      .bytes("hello ")
+      .bytes(Buffer.from([0, 255, 10]))
+      .send({ op: "eof" })
     expect((await wire.all()).bytes(2)).toEqual(Buffer.from("hello \0\xff\n", "latin1"))
     expect((await init.call({ op: "spawn", argv: ["cat"] })).last).toMatchObject({ code: 0, outputBytes: 0 })
   })
@@ -113,7 +127,12 @@ describe("spawn", () => {
   it("warns about what is impossible and goes on", async () => {
     using wire = init.open({ op: "spawn", argv: ["sleep", "100"] })
     await wire.event()
-    const impossible = [{ op: "eof" }, { op: "resize", cols: 1, rows: 1 }, { op: "signal", name: "SIGNOPE" }, { op: "what" }]
+    const impossible = [
+      { op: "eof" },
+      { op: "resize", cols: 1, rows: 1 },
+      { op: "signal", name: "SIGNOPE" },
+      { op: "what" },
+    ]
     for (const message of impossible) expect(await wire.send(message).event()).toMatchObject({ ev: "warn" })
     expect(await wire.bytes("x").event()).toMatchObject({ ev: "warn", code: "conflict" })
     wire.send({ op: "signal", name: "SIGINT" })
@@ -121,7 +140,11 @@ describe("spawn", () => {
   })
 
   it("gives a terminal", async () => {
-    using wire = init.open({ op: "spawn", argv: ["sh", "-c", "tty; stty size; read x; stty size; echo got $x"], pty: { cols: 91, rows: 31 } })
+    using wire = init.open({
+      op: "spawn",
+      argv: ["sh", "-c", "tty; stty size; read x; stty size; echo got $x"],
+      pty: { cols: 91, rows: 31 },
+    })
     expect(await wire.until("31 91")).toMatch(/\/dev\/pts\/\d+/)
     wire.send({ op: "resize", cols: 100, rows: 40 }).bytes("word\n")
     const result = await wire.all()
@@ -131,7 +154,11 @@ describe("spawn", () => {
   })
 
   it("makes the terminal belong to the user and be the controlling one", async () => {
-    const { out } = await init.call({ op: "spawn", argv: ["sh", "-c", 'stat -c %u "$(tty)"; : </dev/tty && echo mine; ps -o tpgid= -p $$ | tr -d " "; echo $$'], pty: { cols: 80, rows: 24 } })
+    const { out } = await init.call({
+      op: "spawn",
+      argv: ["sh", "-c", 'stat -c %u "$(tty)"; : </dev/tty && echo mine; ps -o tpgid= -p $$ | tr -d " "; echo $$'],
+      pty: { cols: 80, rows: 24 },
+    })
     const [owner, mine, group, pid] = out.trim().split("\r\n")
     expect([owner, mine]).toEqual([String(uid), "mine"])
     expect(group).toBe(pid)
@@ -145,7 +172,10 @@ describe("spawn", () => {
   })
 
   it("times out: TERM, grace, KILL", async () => {
-    const obeys = await init.sh("trap 'echo term; exit 9' TERM; while :; do sleep 0.01; done", { timeoutMs: 200, graceMs: 20_000 })
+    const obeys = await init.sh("trap 'echo term; exit 9' TERM; while :; do sleep 0.01; done", {
+      timeoutMs: 200,
+      graceMs: 20_000,
+    })
     expect(obeys.out).toBe("term\n")
     expect(obeys.last).toMatchObject({ code: 9, reason: "timeout" })
     const ignores = await init.sh("trap '' TERM; while :; do sleep 0.01; done", { timeoutMs: 100, graceMs: 100 })
@@ -153,7 +183,8 @@ describe("spawn", () => {
   })
 
   it("kills descendants that left the group", async () => {
-    const script = 'echo $$; setsid sh -c "echo \\$\\$; sleep 1000" & (setsid setsid sh -c "echo \\$\\$; exec sleep 1000" &) ; wait; sleep 1000'
+    const script =
+      'echo $$; setsid sh -c "echo \\$\\$; sleep 1000" & (setsid setsid sh -c "echo \\$\\$; exec sleep 1000" &) ; wait; sleep 1000'
     using wire = init.open({ op: "spawn", argv: ["sh", "-c", script], timeoutMs: 700 })
     const result = await wire.all()
     const pids = result.out.trim().split("\n")
@@ -176,17 +207,25 @@ describe("spawn", () => {
 
   it("does not wait for a daemon that keeps the pipe, and does not break it", async () => {
     const mark = `${init.workspace}/daemon`
-    const result = await init.sh(`(sleep 0.2; i=0; while [ $i -lt 20000 ]; do echo line of some length $i; i=$((i+1)); done; echo done >${mark}) & echo started`)
+    const result = await init.sh(
+      `(sleep 0.2; i=0; while [ $i -lt 20000 ]; do echo line of some length $i; i=$((i+1)); done; echo done >${mark}) & echo started`,
+    )
     expect(result.out).toContain("started\n")
     expect(result.last).toMatchObject({ code: 0, reason: "exit" })
-    await init.settle(() => readFile(mark, "utf8").catch(() => ""), (text) => text === "done\n")
+    await init.settle(
+      () => readFile(mark, "utf8").catch(() => ""),
+      (text) => text === "done\n",
+    )
   })
 
   it("kills the group when the host goes away", async () => {
     const wire = init.open({ op: "spawn", argv: ["sh", "-c", "echo $$; sleep 1000 & sleep 1000"] })
     const pid = (await wire.until("\n")).trim()
     wire.socket.destroy()
-    await init.settle(() => init.sh(`ps -o pid= -g ${pid} | wc -l`), (result) => result.out.trim() === "0")
+    await init.settle(
+      () => init.sh(`ps -o pid= -g ${pid} | wc -l`),
+      (result) => result.out.trim() === "0",
+    )
     expect((await init.call({ op: "ps" })).last["processes"]).toEqual([])
   })
 
@@ -214,7 +253,9 @@ describe("spawn", () => {
 describe.skipIf(!isRoot)("users (needs root)", () => {
   it("gives root its few capabilities in dev, and refuses root in strict", async () => {
     const { out } = await init.sh("id -u; grep ^Cap /proc/self/status", { user: "root" })
-    expect(out).toMatch(/^0\nCapInh:\t0{16}\nCapPrm:\t00000000800405fb\nCapEff:\t00000000800405fb\nCapBnd:\t00000000800405fb\nCapAmb:\t0{16}\n/)
+    expect(out).toMatch(
+      /^0\nCapInh:\t0{16}\nCapPrm:\t00000000800405fb\nCapEff:\t00000000800405fb\nCapBnd:\t00000000800405fb\nCapAmb:\t0{16}\n/,
+    )
     await using strict = await Init.start({ profile: "strict" })
     for (const user of ["root", "0", "0:0", "0:1000", "1000:0"])
       expect((await strict.sh("id", { user })).last).toMatchObject({ ev: "fault", code: "forbidden" })
@@ -228,8 +269,10 @@ describe.skipIf(!isRoot)("users (needs root)", () => {
   })
 
   it("refuses other users when it cannot become them", async () => {
-    await using plain = await Init.start({ prefix: ["setpriv", "--reuid=1000", "--regid=1000", "--clear-groups", "--inh-caps=-all"], user: "1000:1000" })
-      .catch(() => Init.start({ user: "1000:1000" }))
+    await using plain = await Init.start({
+      prefix: ["setpriv", "--reuid=1000", "--regid=1000", "--clear-groups", "--inh-caps=-all"],
+      user: "1000:1000",
+    }).catch(() => Init.start({ user: "1000:1000" }))
     expect((await plain.sh("id -u")).out).toBe("1000\n")
   })
 })

@@ -8,15 +8,22 @@ describe.skipIf(!isRoot)("sudo (needs root)", () => {
   afterAll(() => init[Symbol.asyncDispose]())
 
   const sudo = (args: string, more: Json = {}): Promise<Result> =>
-    init.sh(`sudo() { ${init.program} --sudo "$@"; }; ${args}`, { env: { WARREN_SUDO_SOCKET: init.sudoSocket }, ...more })
+    init.sh(`sudo() { ${init.program} --sudo "$@"; }; ${args}`, {
+      env: { WARREN_SUDO_SOCKET: init.sudoSocket },
+      ...more,
+    })
 
   it("is root inside, with the list of capabilities and no more", async () => {
-    const { out } = await sudo("id -u; sudo sh -c 'id -u; id -g; grep -E \"^(Cap(Eff|Bnd)|NoNew)\" /proc/self/status; ls /proc/self/fd'")
+    const { out } = await sudo(
+      "id -u; sudo sh -c 'id -u; id -g; grep -E \"^(Cap(Eff|Bnd)|NoNew)\" /proc/self/status; ls /proc/self/fd'",
+    )
     expect(out).toBe("1000\n0\n0\nCapEff:\t00000000800405fb\nCapBnd:\t00000000800405fb\nNoNewPrivs:\t1\n0\n1\n2\n3\n")
   })
 
   it("passes input, output, directory and exit code", async () => {
-    const result = await sudo("cd /usr; echo in | sudo sh -c 'pwd; cat; echo err >&2; exit 41'; echo $?; sudo sh -c 'kill -9 $$'; echo $?")
+    const result = await sudo(
+      "cd /usr; echo in | sudo sh -c 'pwd; cat; echo err >&2; exit 41'; echo $?; sudo sh -c 'kill -9 $$'; echo $?",
+    )
     expect(result.out).toBe("/usr\nin\n41\n137\n")
     expect(result.err).toBe("err\n")
   })
@@ -34,24 +41,40 @@ describe.skipIf(!isRoot)("sudo (needs root)", () => {
   })
 
   it("understands its options", async () => {
-    expect((await sudo("sudo -n -S -H -u daemon id -un; sudo -udaemon -- id -un; sudo --user=daemon id -un")).out).toBe("daemon\n".repeat(3))
-    expect((await sudo("sudo -s 'echo $0 && id -u'", { env: { SHELL: "/bin/sh", WARREN_SUDO_SOCKET: init.sudoSocket } })).out).toBe("/bin/sh\n0\n")
+    expect((await sudo("sudo -n -S -H -u daemon id -un; sudo -udaemon -- id -un; sudo --user=daemon id -un")).out).toBe(
+      "daemon\n".repeat(3),
+    )
+    expect(
+      (await sudo("sudo -s 'echo $0 && id -u'", { env: { SHELL: "/bin/sh", WARREN_SUDO_SOCKET: init.sudoSocket } }))
+        .out,
+    ).toBe("/bin/sh\n0\n")
     expect((await sudo("sudo -i pwd")).out).toBe("/root\n")
-    expect((await sudo("sudo -v; echo $?; sudo -k; echo $?; sudo; echo $?; sudo --nope; echo $?")).out).toBe("0\n0\n1\n1\n")
+    expect((await sudo("sudo -v; echo $?; sudo -k; echo $?; sudo; echo $?; sudo --nope; echo $?")).out).toBe(
+      "0\n0\n1\n1\n",
+    )
     expect((await sudo("sudo no-such-program; echo $?; sudo -u no-such-user true; echo $?")).out).toBe("127\n1\n")
     expect((await sudo("sudo -u 65533 id -u")).out).toBe("65533\n") // run by root there is no uid of init's own to protect
   })
 
   it("passes signals on, and dies with its caller", async () => {
     const script = 'trap "echo got; exit 5" TERM; echo up; while :; do sleep 0.02; done'
-    using traps = init.open({ op: "spawn", argv: [init.program, "--sudo", "sh", "-c", script], env: { WARREN_SUDO_SOCKET: init.sudoSocket } })
+    using traps = init.open({
+      op: "spawn",
+      argv: [init.program, "--sudo", "sh", "-c", script],
+      env: { WARREN_SUDO_SOCKET: init.sudoSocket },
+    })
     await traps.until("up")
     const end = await traps.send({ op: "signal", name: "SIGTERM" }).all()
     expect(end.out).toBe("got\n")
     expect(end.last).toMatchObject({ code: 5 })
-    const wire = init.open({ op: "spawn", argv: [init.program, "--sudo", "sleep", "4242"], env: { WARREN_SUDO_SOCKET: init.sudoSocket } })
+    const wire = init.open({
+      op: "spawn",
+      argv: [init.program, "--sudo", "sleep", "4242"],
+      env: { WARREN_SUDO_SOCKET: init.sudoSocket },
+    })
     await wire.event()
-    const count = async (): Promise<string> => (await init.sh("ps -eo args= | grep -c '^sleep 4242' || true")).out.trim()
+    const count = async (): Promise<string> =>
+      (await init.sh("ps -eo args= | grep -c '^sleep 4242' || true")).out.trim()
     await init.settle(count, (n) => n === "1")
     wire.socket.destroy()
     await init.settle(count, (n) => n === "0")
@@ -107,12 +130,19 @@ describe.skipIf(!isRoot)("sudo (needs root)", () => {
     await Promise.all(sockets.slice(64).map((socket) => new Promise((resolve) => socket.on("close", resolve).resume())))
     expect((await init.call({ op: "hello" })).last).toMatchObject({ ev: "ok" })
     for (const socket of sockets) socket.destroy()
-    await init.settle(() => sudo("sudo id -u"), (result) => result.out === "0\n")
+    await init.settle(
+      () => sudo("sudo id -u"),
+      (result) => result.out === "0\n",
+    )
   })
 
   it("does not exist in profile strict", async () => {
     await using strict = await Init.start({ profile: "strict" })
-    const result = await strict.call({ op: "spawn", argv: [strict.program, "--sudo", "id"], env: { WARREN_SUDO_SOCKET: strict.sudoSocket } })
+    const result = await strict.call({
+      op: "spawn",
+      argv: [strict.program, "--sudo", "id"],
+      env: { WARREN_SUDO_SOCKET: strict.sudoSocket },
+    })
     expect(result.last).toMatchObject({ code: 1 })
     expect(result.err).toContain("not available")
   })

@@ -8,7 +8,7 @@ export type Entry = z.output<typeof LogEntry>
 export function keepEntries(journal: Journal<Entry>, write: (line: string) => void): (line: string) => void {
   return (line) => {
     const { time, level, event, ...fields } = JSON.parse(line) as Entry & Entry["fields"]
-    journal.append({ time, level, event, fields: fields as Entry["fields"] })
+    journal.append({ time, level, event, fields })
     write(line)
   }
 }

@@ -25,7 +25,7 @@ const root = await openUserRoot(config.home)
 
 await using scope = new Scope()
 scope.use(holdLock(root.lock, "the runner of this user"))
-const journal = new Journal<Entry>(entriesKept)
+const journal = new Journal<Entry>(entriesKept, Date.now() * 1000)
 const toFile = logFile(root.log)
 const log = createLog(keepEntries(journal, toFile)).with({ app: "runner" })
 
@@ -37,7 +37,10 @@ const server = await listenUnix(root.rpcSocket, (socket) => {
   connections.set(socket, new RpcConnection(socket, caller, { contract: userPlane, handlers, log, build }))
   socket.once("close", () => connections.delete(socket))
 })
-scope.defer(() => closeServer(server, connections.keys()))
+scope.defer(async () => {
+  await Promise.all([...connections.values()].map((connection) => connection[Symbol.asyncDispose]()))
+  await closeServer(server, connections.keys())
+})
 log("info", "runner.ready", { socket: root.rpcSocket, pid: process.pid, build })
 
 await Promise.race([once(process, "SIGTERM"), once(process, "SIGINT"), once(stop.signal, "abort")])

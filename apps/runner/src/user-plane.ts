@@ -25,7 +25,7 @@ export function userPlaneOf(parts: UserPlaneParts): UserPlane {
         degraded: [],
       }),
     "logs.read": ({ limit }) =>
-      Promise.resolve({ entries: parts.journal.tail(limit).map(({ seq, item }) => ({ seq, entry: item })) }),
+      Promise.resolve({ entries: fitting(parts.journal.tail(limit).map(({ seq, item }) => ({ seq, entry: item }))) }),
     "logs.follow": ({ after }, { signal }) => parts.journal.read(after, signal),
     "runner.shutdown": () => {
       isStopping = true
@@ -33,4 +33,13 @@ export function userPlaneOf(parts: UserPlaneParts): UserPlane {
       return Promise.resolve({ isStopping })
     },
   }
+}
+
+/** Half of what one message may hold: the newest lines that fit. */
+const answerBytesMax = 512 * 1024
+
+function fitting<T>(entries: readonly T[]): T[] {
+  let bytes = 0
+  const from = entries.findLastIndex((entry) => (bytes += Buffer.byteLength(JSON.stringify(entry))) > answerBytesMax)
+  return entries.slice(from + 1)
 }

@@ -157,7 +157,15 @@ export function conformance(subject: Subject): void {
         .trim()
         .split("\n")
         .map((line) => line.split("=")[0])
-      expect(names.toSorted()).toEqual(["HOME", "LOGNAME", "PATH", "SECRET", "SHELL", "USER", "WARREN_OP"])
+      expect(names.toSorted((a = "", b = "") => a.localeCompare(b))).toEqual([
+        "HOME",
+        "LOGNAME",
+        "PATH",
+        "SECRET",
+        "SHELL",
+        "USER",
+        "WARREN_OP",
+      ])
       expect(await text(sandbox, "cat /proc/1/environ 2>/dev/null | wc -c")).toBe("0\n")
     })
 
@@ -277,7 +285,7 @@ export function conformance(subject: Subject): void {
       await files.move("/workspace/a/b.bin", "/workspace/c.bin")
       for await (const change of changes) if (change.path.includes("c.bin") || change.to?.includes("c.bin")) break
       const { entries } = await files.list("/workspace", { depth: 2 })
-      expect(entries.map((entry) => entry.name).toSorted()).toEqual(["a", "c.bin"])
+      expect(entries.map((entry) => entry.name ?? "").toSorted((a, b) => a.localeCompare(b))).toEqual(["a", "c.bin"])
       await files.remove("/workspace/a", { recursive: true })
       await expect(files.stat("/workspace/a")).rejects.toMatchObject({ code: "not_found" })
     })
@@ -331,7 +339,10 @@ export function conformance(subject: Subject): void {
   describe("numbers", () => {
     it("are there and plausible", async () => {
       const sandbox = await start()
-      await sh(sandbox, "head -c 5m /dev/zero > /workspace/five; sync -f /workspace/five; i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done")
+      await sh(
+        sandbox,
+        "head -c 5m /dev/zero > /workspace/five; sync -f /workspace/five; i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done",
+      )
       const stats = await sandbox.stats()
       expect(stats.diskBytes).toBeGreaterThan(5_000_000)
       expect(stats.cpuUs).toBeGreaterThan(1_000)

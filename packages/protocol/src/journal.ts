@@ -14,13 +14,18 @@ export class Journal<T> {
   readonly #items: T[] = []
   readonly #readers = new Set<Reader>()
   /** The number of the oldest item kept. */
-  #first = 1
+  #first: number
 
-  constructor(itemsMax: number) {
+  /**
+   * `first`: the number of the first item. A journal that begins anew with its process takes one that no earlier process can
+   * have reached (`Date.now() * 1000`), so that a reader who knows the old one is told, not served other things.
+   */
+  constructor(itemsMax: number, first = 1) {
     this.#itemsMax = itemsMax
+    this.#first = first
   }
 
-  /** The number of the newest item; 0 when there was none yet. */
+  /** The number of the newest item, or the one before the first. */
   get last(): number {
     return this.#first + this.#items.length - 1
   }
@@ -42,9 +47,9 @@ export class Journal<T> {
     return this.#items.slice(from - this.#first).map((item, index) => ({ seq: from + index, item }))
   }
 
-  /** Everything after number `after`, then everything that happens next, until the signal. */
+  /** Everything after number `after` (0: everything kept), then everything that happens next, until the signal. */
   async *read(after: number, signal: AbortSignal): AsyncGenerator<Numbered<T>, void, void> {
-    let next = after + 1
+    let next = after === 0 ? this.#first : after + 1
     while (!signal.aborted) {
       if (next < this.#first) throw this.#resync(`items ${next} to ${this.#first - 1} are no longer kept`)
       // The reader knows a journal that was before this one: the same numbers mean other things here.

@@ -2,6 +2,7 @@ import { faultCodes } from "@warren/base/fault.ts"
 import { frameLimits, streamTags } from "@warren/base/frame.ts"
 import { z } from "zod"
 import { isFeed, type Contract } from "./contract.ts"
+import * as init from "./init.ts"
 import { rpcLimits, rpcVersion } from "./rpc/wire.ts"
 import * as rpc from "./rpc/wire.ts"
 import { userPlane } from "./user-plane.ts"
@@ -12,6 +13,7 @@ export function describeWires(): Record<string, unknown> {
     frames: { limits: frameLimits, tags: streamTags },
     faults: faultCodes,
     rpc: { version: rpcVersion, limits: rpcLimits, messages: rpcMessages() },
+    init: { version: init.initVersion, messages: initMessages() },
     userPlane: describeContract(userPlane),
   }
 }
@@ -19,20 +21,28 @@ export function describeWires(): Record<string, unknown> {
 function rpcMessages(): Record<string, unknown> {
   const { Hello, Welcome, Request, Cancel, Out, Failed, FeedItem, FeedEnd } = rpc
   const messages = { Hello, Welcome, Request, Cancel, Out, Failed, FeedItem, FeedEnd }
-  return Object.fromEntries(Object.entries(messages).map(([name, schema]) => [name, shape(schema, "output")]))
+  return mapValues(messages, (schema) => shape(schema, "output"))
+}
+
+function initMessages(): Record<string, unknown> {
+  const { InitRequest, InitControl, InitEvent, InitHello, InitProcess, InitUsage } = init
+  return {
+    ...mapValues({ InitRequest, InitControl }, (schema) => shape(schema, "input")),
+    ...mapValues({ InitEvent, InitHello, InitProcess, InitUsage }, (schema) => shape(schema, "output")),
+  }
+}
+
+function mapValues<T>(table: Readonly<Record<string, T>>, change: (value: T) => unknown): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(table).map(([name, value]): [string, unknown] => [name, change(value)]))
 }
 
 export function describeContract(contract: Contract): Record<string, unknown> {
-  const entries = Object.entries(contract).map(([name, entry]) => [
-    name,
-    {
-      since: entry.since,
-      http: entry.http ?? null,
-      in: shape(entry.in, "input"),
-      ...(isFeed(entry) ? { each: shape(entry.each, "output") } : { out: shape(entry.out, "output") }),
-    },
-  ])
-  return Object.fromEntries(entries)
+  return mapValues(contract, (entry) => ({
+    since: entry.since,
+    http: entry.http ?? null,
+    in: shape(entry.in, "input"),
+    ...(isFeed(entry) ? { each: shape(entry.each, "output") } : { out: shape(entry.out, "output") }),
+  }))
 }
 
 function shape(schema: z.ZodType, io: "input" | "output"): unknown {

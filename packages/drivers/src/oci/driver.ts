@@ -109,11 +109,12 @@ export class OciDriver implements Driver {
         })
       }
       const { folder } = this.#store.places(spec.id)
-      if (this.#store.has(spec.id)) throw new Fault("conflict", "there is a sandbox with that id", { subject: `sandbox:${spec.id}` })
+      if (this.#store.has(spec.id))
+        throw new Fault("conflict", "there is a sandbox with that id", { subject: `sandbox:${spec.id}` })
       const idBase = this.#ranges.take()
       try {
         await volume.create(folder, spec.limits.diskBytes)
-        this.#store.fill({ spec, idBase }, fill)
+        this.#store.complete({ spec, idBase }, fill)
         signal.throwIfAborted()
       } catch (failure) {
         await volume.remove(folder)

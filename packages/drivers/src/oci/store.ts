@@ -57,18 +57,18 @@ export class Store {
   }
 
   /** Makes what the claimed folder holds; the record at the end makes it whole. */
-  fill(record: Record, fill: (places: Places, spec: SandboxSpec) => void): void {
+  complete(record: Record, fill: (places: Places, spec: SandboxSpec) => void): void {
     const places = this.places(record.spec.id)
     fill(places, record.spec)
     replace(places.record, record)
   }
 
   record(id: SandboxId): Record | undefined {
-    return readJson<Record>(this.places(id).record)
+    return readJson(this.places(id).record) as Record | undefined
   }
 
   running(id: SandboxId): ProcessName | undefined {
-    return readJson<ProcessName>(this.places(id).running)
+    return readJson(this.places(id).running) as ProcessName | undefined
   }
 
   setRunning(id: SandboxId, name: ProcessName): void {
@@ -91,9 +91,10 @@ function replace(path: string, value: object): void {
   renameSync(`${path}.tmp`, path)
 }
 
-function readJson<T>(path: string): T | undefined {
+/** What we wrote, in a folder that nobody else can write to. */
+function readJson(path: string): unknown {
   try {
-    return JSON.parse(readFileSync(path, "utf8")) as T
+    return JSON.parse(readFileSync(path, "utf8"))
   } catch (failure) {
     if (errnoOf(failure) === "ENOENT") return undefined
     throw failure

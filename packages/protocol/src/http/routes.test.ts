@@ -53,12 +53,12 @@ class Api {
     this.app.route("/", routes({ contract: table, handlers: this.#handlers(), log, caller }))
   }
 
-  get(path: string, init: RequestInit = {}): Promise<Response> {
+  get(path: string, init: Omit<RequestInit, "headers"> & { headers?: Record<string, string> } = {}): Promise<Response> {
     return Promise.resolve(this.app.request(path, { ...init, headers: { authorization: "me", ...init.headers } }))
   }
 
   post(body: string | Uint8Array | ReadableStream, path = "/v1/things/a"): Promise<Response> {
-    return this.get(path, { method: "POST", body, duplex: "half" } as RequestInit)
+    return this.get(path, { method: "POST", body, duplex: "half" })
   }
 
   #handlers(): Handlers<typeof table> {
@@ -288,7 +288,11 @@ describe("routes on a real server", () => {
       await closed
     }
   }
-  const request = (port: number, path: string, init: RequestInit = {}): Promise<Response> =>
+  const request = (
+    port: number,
+    path: string,
+    init: Omit<RequestInit, "headers"> & { headers?: Record<string, string> } = {},
+  ): Promise<Response> =>
     fetch(`http://127.0.0.1:${port}${path}`, { ...init, headers: { authorization: "me", ...init.headers } })
 
   test("answer calls, refuse bad bodies, and tell what is not there", () =>

@@ -105,7 +105,8 @@ async function readText(request: Request): Promise<string> {
   const decoder = new TextDecoder("utf-8", { fatal: true })
   let text = ""
   let bytes = 0
-  for await (const chunk of request.body ?? []) {
+  const chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array> = request.body ?? []
+  for await (const chunk of chunks) {
     bytes += chunk.length
     if (bytes > bodyBytesMax) throw new Fault("limit", `the body is over ${bodyBytesMax} bytes`)
     text += decode(decoder, chunk)

@@ -45,6 +45,7 @@ export class RpcConnection<C extends Contract> implements AsyncDisposable {
   readonly #channel: FrameChannel
   readonly #running = new Map<number, Running>()
   readonly #settled = new Set<Promise<void>>()
+  readonly #helloTimer: NodeJS.Timeout
   #isGreeted = false
   #isClosing = false
 
@@ -55,6 +56,9 @@ export class RpcConnection<C extends Contract> implements AsyncDisposable {
       body: (body) => this.#receive(body),
       end: (fault) => this.#end(fault),
     })
+    this.#helloTimer = setTimeout(() => {
+      this.#channel.close(new Fault("timeout", "the other side did not say hello"))
+    }, rpcLimits.helloMs)
   }
 
   /** How many calls and feeds are being worked on. */
@@ -94,6 +98,7 @@ export class RpcConnection<C extends Contract> implements AsyncDisposable {
     const greeting = Hello.safeParse(message)
     if (!greeting.success) throw new Fault("unsupported", "say hello first", { hint: '{"hello":{"version":1}}' })
     this.#isGreeted = true
+    clearTimeout(this.#helloTimer)
     const version = Math.min(greeting.data.hello.version, rpcVersion)
     this.#channel.send({ welcome: { version, build: this.#options.build, inFlightMax: rpcLimits.inFlightMax } })
   }
@@ -159,7 +164,7 @@ export class RpcConnection<C extends Contract> implements AsyncDisposable {
         resolve()
       }
       signal.addEventListener("abort", done, { once: true })
-      void this.#channel.room().then(done)
+      void this.#channel.room().then(() => done())
     })
   }
 
@@ -173,6 +178,7 @@ export class RpcConnection<C extends Contract> implements AsyncDisposable {
   }
 
   #end(fault: Fault | undefined): void {
+    clearTimeout(this.#helloTimer)
     if (fault) this.#options.log("warn", "rpc.closed", { code: fault.code, message: fault.message })
     this.#abortAll()
   }

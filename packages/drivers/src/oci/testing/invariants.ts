@@ -1,0 +1,180 @@
+import { createHash } from "node:crypto"
+import { existsSync, lstatSync, readdirSync, readFileSync, readlinkSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join, relative } from "node:path"
+
+/** What of the host a driver could leave changed. Each part is a sorted list of lines: what differs is what is told. */
+export type Footprint = Readonly<Record<Part, readonly string[]>>
+type Part = "devices" | "mounts" | "cgroups" | "processes" | "namespaces" | "descriptors" | "loops" | "files"
+
+const deviceNodes = ["null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts", "shm", "console", "kmsg"].map(
+  (name) => `/dev/${name}`,
+)
+
+/**
+ * Everything that belongs to the driver of `root`, and the device nodes that belong to everybody. Others run sandboxes on the
+ * same machine: what is theirs is not looked at.
+ */
+export function footprint(root: string, devices: readonly string[] = deviceNodes): Footprint {
+  const groups = cgroupsOf(root)
+  const processes = processesOf(root, groups)
+  return {
+    devices: devices.filter((path) => existsSync(path)).map(describeNode),
+    mounts: mountsOf(root),
+    cgroups: groups,
+    processes: processes.map(describeProcess).toSorted(),
+    namespaces: namespacesOf(processes),
+    descriptors: descriptors(),
+    loops: loopsOf(root),
+    files: filesBelow(root).toSorted(),
+  }
+}
+
+/** What is there now and was not, and what was and is not. Empty: nothing was left and nothing is missing. */
+export function differences(before: Footprint, after: Footprint): string[] {
+  return (Object.keys(before) as Part[]).flatMap((part) => [
+    ...without(after[part], before[part]).map((line) => `${part}: + ${line}`),
+    ...without(before[part], after[part]).map((line) => `${part}: - ${line}`),
+  ])
+}
+
+/** The name of the cgroup parent of a driver, as `openOciDriver` makes it. */
+export function cgroupParent(root: string): string {
+  return `warren-${createHash("sha256").update(root).digest("hex").slice(0, 8)}`
+}
+
+/** Host pids of everything in the cgroups of a driver, or of one of its sandboxes. */
+export function pidsIn(root: string, id = ""): number[] {
+  const folders = cgroupsOf(root).filter((folder) => folder.includes(id))
+  const pids = folders.flatMap((folder) => (read(join(folder, "cgroup.procs")) ?? "").split("\n").filter(Boolean))
+  return [...new Set(pids.map(Number))].toSorted((left, right) => left - right)
+}
+
+/** The host pid of a sandbox's init: the one that is 1 inside. */
+export function initPid(root: string, id: string): number {
+  const found = pidsIn(root, id).find((pid) => /^NSpid:.*\t1$/m.test(read(`/proc/${pid}/status`) ?? ""))
+  if (found === undefined) throw new Error(`no init of ${id} is running`)
+  return found
+}
+
+/** The pid of the launcher of a driver; undefined when there is none. */
+export function launcherPids(root: string): number[] {
+  return allPids().filter((pid) => isLauncher(pid, root))
+}
+
+function isLauncher(pid: number, root: string): boolean {
+  const words = (read(`/proc/${pid}/cmdline`) ?? "").split("\0")
+  return words[0]?.endsWith("warren-launch") === true && words.includes(root)
+}
+
+function describeNode(path: string): string {
+  const stat = lstatSync(path)
+  return `${path} ${stat.mode.toString(8)} ${stat.uid}:${stat.gid} ${stat.rdev}`
+}
+
+/** Mounts of ours, and those outside of the folder for temporary files, where no test of anybody should mount. */
+function mountsOf(root: string): string[] {
+  const lines = readFileSync("/proc/self/mountinfo", "utf8").trim().split("\n")
+  const isWatched = (line: string): boolean => line.includes(root) || !line.split(" ")[4]?.startsWith(`${tmpdir()}/`)
+  return lines
+    .filter(isWatched)
+    .map((line) => line.split(" ").slice(3).join(" "))
+    .toSorted()
+}
+
+function cgroupsOf(root: string): string[] {
+  const parent = cgroupParent(root)
+  const hierarchies = ["", ...names("/sys/fs/cgroup")].map((name) => join("/sys/fs/cgroup", name, parent))
+  return hierarchies
+    .filter((folder) => existsSync(folder))
+    .flatMap(foldersFrom)
+    .toSorted()
+}
+
+function foldersFrom(folder: string): string[] {
+  const below = entries(folder).filter((entry) => entry.isDirectory())
+  return [folder, ...below.flatMap((entry) => foldersFrom(join(folder, entry.name)))]
+}
+
+function processesOf(root: string, groups: readonly string[]): number[] {
+  const inGroups = groups.flatMap((folder) => (read(join(folder, "cgroup.procs")) ?? "").split("\n").filter(Boolean))
+  return [...new Set([...inGroups.map(Number), ...launcherPids(root)])]
+}
+
+function describeProcess(pid: number): string {
+  return (read(`/proc/${pid}/cmdline`) ?? "gone").replaceAll("\0", " ").trim()
+}
+
+function namespacesOf(pids: readonly number[]): string[] {
+  const links = pids.flatMap((pid) => ["net", "mnt", "user", "pid"].map((kind) => link(`/proc/${pid}/ns/${kind}`)))
+  return [...new Set(links.filter((found) => found !== undefined))].toSorted()
+}
+
+/** By kind: the numbers of sockets and pipes change, how many there are must not. */
+function descriptors(): string[] {
+  const targets = names("/proc/self/fd").map((fd) => link(`/proc/self/fd/${fd}`))
+  // The descriptor by which the folder itself was just read is gone again.
+  return targets
+    .filter((target) => target !== undefined)
+    .map((target) => target.replace(/:\[\d+\]$/, ""))
+    .toSorted()
+}
+
+function loopsOf(root: string): string[] {
+  return names("/sys/block")
+    .filter((name) => name.startsWith("loop"))
+    .map((name) => read(`/sys/block/${name}/loop/backing_file`)?.trim() ?? "")
+    .filter((file) => file.startsWith(root))
+    .toSorted()
+}
+
+/** Paths below a folder. The lock's own journal comes and goes with its holder. */
+function filesBelow(root: string, folder = root): string[] {
+  return entries(folder).flatMap((entry) => {
+    const path = join(folder, entry.name)
+    if (path.startsWith(join(root, "lock"))) return []
+    return [relative(root, path), ...(entry.isDirectory() ? filesBelow(root, path) : [])]
+  })
+}
+
+function allPids(): number[] {
+  return names("/proc").map(Number).filter(Number.isInteger)
+}
+
+function names(folder: string): string[] {
+  return entries(folder).map((entry) => entry.name)
+}
+
+function entries(folder: string) {
+  try {
+    return readdirSync(folder, { withFileTypes: true })
+  } catch {
+    return []
+  }
+}
+
+function read(path: string): string | undefined {
+  try {
+    return readFileSync(path, "utf8")
+  } catch {
+    return undefined
+  }
+}
+
+function link(path: string): string | undefined {
+  try {
+    return readlinkSync(path)
+  } catch {
+    return undefined
+  }
+}
+
+/** What is in `left` more often than in `right`. */
+function without(left: readonly string[], right: readonly string[]): string[] {
+  const rest = [...right]
+  return left.filter((line) => {
+    const at = rest.indexOf(line)
+    if (at >= 0) rest.splice(at, 1)
+    return at < 0
+  })
+}
