@@ -20,6 +20,8 @@ export const systemPackages: readonly SystemPackage[] = [
   { finds: "musl-gcc", name: "musl-tools", why: "makes init smaller", for: "start" },
   { finds: "/usr/include/linux/landlock.h", name: "linux-libc-dev", why: "the kernel's headers", for: "start" },
   { finds: "crun", name: "crun", why: "starts sandboxes", for: "start" },
+  { finds: "mkfs.btrfs", name: "btrfs-progs", why: "gives sandboxes disk limits and instant snapshots", for: "start" },
+  { finds: "mount", name: "mount", why: "for that", for: "start" },
   { finds: "git", name: "git", why: "fetches repositories", for: "start" },
   { finds: "clang", name: "clang", why: "builds the fuzzers", for: "test" },
   {

@@ -143,6 +143,12 @@ void attach_output(struct process *p, uint8_t tag, const uint8_t *bytes, size_t 
     }
 }
 
+bool attach_splice(struct process *p, uint8_t tag, int pipe, size_t n) {
+    if (p->detached || !p->attachers || !conn_splice(p->attachers->conn, tag, pipe, n)) return false;
+    if (conn_full(p->attachers->conn)) process_flow(p, false);
+    return true;
+}
+
 void attach_exit(struct process *p) {
     for (struct attacher *a = p->attachers, *next; a; a = next) {
         next = a->next;

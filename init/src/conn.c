@@ -1,6 +1,7 @@
 #include "conn.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -257,6 +258,30 @@ void conn_send(struct conn *c, uint8_t tag, const void *data, size_t n) {
     uint8_t head[5];
     frame_header(head, tag, n);
     send_parts(c, head, sizeof head, data, n);
+}
+
+bool conn_splice(struct conn *c, uint8_t tag, int pipe, size_t n) {
+    uint8_t head[5];
+    if (c->source.fd < 0 || c->ending || c->out.len > 0) return false;
+    frame_header(head, tag, n);
+    if (send(c->source.fd, head, sizeof head, MSG_NOSIGNAL | MSG_MORE) != (ssize_t)sizeof head) return false;
+    for (;;) {
+        ssize_t moved = splice(pipe, NULL, c->source.fd, NULL, n, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+        if (moved > 0 && (n -= (size_t)moved) > 0) continue;
+        if (moved < 0 && errno == EINTR) continue;
+        break;
+    }
+    // The frame's length is promised, and the socket is full: the rest waits here instead of in the pipe.
+    while (n > 0 && text_reserve(&c->out, n)) {
+        ssize_t got = read(pipe, c->out.data + c->out.len, n);
+        if (got < 0 && errno == EINTR) continue;
+        if (got <= 0) break;
+        c->out.len += (size_t)got;
+        n -= (size_t)got;
+    }
+    if (n > 0) shutdown(c->source.fd, SHUT_RDWR); // cannot happen, and a torn frame must not look like a good one
+    update(c);
+    return true;
 }
 
 void conn_text(struct conn *c, struct text *t) {

@@ -41,6 +41,8 @@ unsigned conn_count(bool sudo);
 void conn_count_helper(int delta); // connections that a helper process owns now
 
 void conn_send(struct conn *, uint8_t tag, const void *data, size_t n);
+// One frame of n bytes that are waiting in a pipe, without copying them through us. False: nothing was taken.
+bool conn_splice(struct conn *, uint8_t tag, int pipe, size_t n);
 __attribute__((format(printf, 2, 3))) void conn_json(struct conn *, const char *format, ...);
 void conn_text(struct conn *, struct text *); // sends and frees; text is JSON
 __attribute__((format(printf, 4, 5))) void conn_fault(struct conn *, const char *code, int error, const char *format, ...);

@@ -18,7 +18,7 @@
 #include "signals.h"
 #include "stream.h"
 
-enum { ARGV_SHOWN = 256 };
+enum { ARGV_SHOWN = 256, SPLICE_MIN = 32 << 10 };
 
 static struct process *processes;
 static unsigned running, finished;
@@ -87,6 +87,7 @@ static void write_exit(struct process *p) {
 
 static void check_done(struct process *p) {
     if (!p->ended || p->exit || p->sweep.pending || p->out[0].source.fd >= 0 || p->out[1].source.fd >= 0) return;
+    if (running == 0) scratch_release();
     write_exit(p);
     finished++;
     attach_exit(p);
@@ -160,7 +161,6 @@ static void ended(struct child *c, int status, const struct rusage *usage) {
         o->last = p->pty ? SIZE_MAX : (size_t)unread_bytes(o->source.fd);
         if (o->last == 0) stream_finish(o);
     }
-    if (running == 0) scratch_release();
     // A terminal gives no count: it is read until it has nothing more, unless the listener is behind.
     while (p->pty && p->out[0].source.fd >= 0 && (p->out[0].source.events & EPOLLIN)) stream_read(&p->out[0]);
     check_done(p);
@@ -181,8 +181,24 @@ static void emit(struct process *p, uint8_t tag, const uint8_t *bytes, size_t n)
     if (p->truncated) process_kill(p, "limit");
 }
 
+// Much at once goes from pipe to socket inside the kernel.
+static bool stream_splice(struct stream *s) {
+    struct process *p = s->process;
+    size_t n = p->pty ? 0 : (size_t)unread_bytes(s->source.fd);
+    if (n > STREAM_FRAME_MAX - 1) n = STREAM_FRAME_MAX - 1;
+    if (p->ended && n > s->last) n = s->last;
+    if (n < SPLICE_MIN || (p->outputBytesMax && n > p->outputBytesMax - p->outputBytes)) return false;
+    if (!attach_splice(p, s->tag, s->source.fd, n)) return false;
+    p->outputBytes += n;
+    if (!s->grown) grow_pipe(s->source.fd);
+    s->grown = true;
+    if (p->ended && (s->last -= n) == 0) stream_finish(s);
+    return true;
+}
+
 static void stream_read(struct stream *s) {
     struct process *p = s->process;
+    if (stream_splice(s)) return;
     size_t want = p->ended && s->last < READ_CHUNK ? s->last : READ_CHUNK;
     ssize_t n = read(s->source.fd, scratch(), want);
     if (n < 0 && errno == EINTR) return;

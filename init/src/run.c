@@ -28,10 +28,11 @@ static void run_free(struct run *u) {
     loop_free(u);
 }
 
-static bool say_report(struct run *u) {
-    char line[160];
-    snprintf(line, sizeof line, "{ command printf '%%s %%s ' %llu \"$?\"; command pwd; command printf '\\0'; } >&9\n",
-             (unsigned long long)u->number);
+// `before` and the report line go out in one write: a shell may be gone (exec true) right after the first line.
+static bool say_report(struct run *u, const char *before) {
+    char line[256];
+    snprintf(line, sizeof line, "%s{ command printf '%%s %%s ' %llu \"$?\"; command pwd; command printf '\\0'; } >&9\n",
+             before, (unsigned long long)u->number);
     return shell_say(u->shell, line);
 }
 
@@ -137,7 +138,7 @@ void run_abort(struct run *u, const char *reason) {
     s->sweep.leader = s->child.pid;
     timer_set(&s->abort, ROUND_MS, abort_round);
     sweep_start(&s->sweep);
-    if (s->run == u && u->phase == RUN_ABORTING && !say_report(u)) shell_kill(s, SIGKILL);
+    if (s->run == u && u->phase == RUN_ABORTING && !say_report(u, "")) shell_kill(s, SIGKILL);
 }
 
 static void timed_out(struct timer *t) { run_abort(owner_of(t, struct run, timeout), "timeout"); }
@@ -179,7 +180,7 @@ static void probe(struct timer *t) {
     struct run *u = owner_of(t, struct run, probe);
     // Some shells throw away the lines they have read when they are interrupted, and our report line with them.
     // Asked again now and then, they answer; all others answer twice, and the second answer is for nobody.
-    if (!say_report(u)) return;
+    if (!say_report(u, "")) return;
     u->probeMs *= 2;
     timer_set(&u->probe, u->probeMs, probe);
 }
@@ -204,7 +205,7 @@ void run_begin(struct run *u) {
     }
     text_free(&t);
     u->before = pids_now();
-    good = good && shell_say(s, "command . /proc/self/fd/8 8<&6 6<&- </dev/null >&7 2>&7 7>&- 9>&-\n") && say_report(u);
+    good = good && say_report(u, "command . /proc/self/fd/8 8<&6 6<&- </dev/null >&7 2>&7 7>&- 9>&-\n");
     if (!good) {
         shell_kill(s, SIGKILL);
         return;

@@ -38,7 +38,7 @@ static void drain_close(struct drain *d) {
     else oldest = d->prev;
     if (d->prev) d->prev->next = d->next;
     else drains = d->next;
-    drainCount--;
+    if (--drainCount == 0) scratch_release();
     source_close(&d->source);
     loop_free(d);
 }

@@ -19,7 +19,7 @@ enum { PASSES = 8, ROUNDS = 100, TRIES = 25, RETRY_MS = 20, HELPER_MS = 1500, EN
 static struct sweep *queue;   // waiting for a helper
 static struct sweep *current; // the helper works for these
 static struct child helper;
-static pid_t self; // init, also when its helper asks
+static pid_t self, me; // init, and whoever asks: init or its helper
 static struct timer patience, retry;
 
 void mark_new(char mark[MARK_LEN + 1]) {
@@ -36,7 +36,7 @@ void signal_group(pid_t leader, int number) {
 }
 
 static bool spared(const struct sweep *s, const struct proc *p) {
-    return p->pid == self || p->pid == getpid() || (s->spareLeader && p->pid == s->leader) ||
+    return p->pid == self || p->pid == me || (s->spareLeader && p->pid == s->leader) ||
            pid_list_has(s->spare, p->pid, p->started);
 }
 
@@ -101,13 +101,14 @@ static bool has_mark(pid_t pid, char *buffer, const struct sweep *s) {
 // In the helper, as the user: everything that carries a mark dies; until a round finds nothing.
 static void kill_marked(void) {
     char *buffer = malloc(ENVIRON_MAX);
+    me = getpid();
     bool found = buffer != NULL;
     for (int round = 0; found && round < ROUNDS; round++) {
         found = false;
         struct proc_list all = proc_all();
         for (size_t i = 0; i < all.count; i++) {
             struct proc *p = &all.at[i];
-            if (p->state == 'Z' || p->state == 'X' || p->pid == getpid()) continue;
+            if (p->state == 'Z' || p->state == 'X') continue;
             for (struct sweep *s = current; s; s = s->next) {
                 if (spared(s, p) || spared_by_birth(s, &all, p) || !has_mark(p->pid, buffer, s)) continue;
                 if (kill(p->pid, SIGKILL) == 0) found = true;
@@ -191,7 +192,7 @@ static void next(void) {
 }
 
 void sweep_start(struct sweep *s) {
-    self = getpid();
+    self = me = getpid();
     size_t hits = s->leader > 1; // 0 would be the kernel's own session
     for (int pass = 0; hits && pass < PASSES; pass++) hits = kill_tree(s);
     if (!s->spareLeader) signal_group(s->leader, SIGKILL);

@@ -45,14 +45,19 @@ export class RunnerLink implements AsyncDisposable {
   }
 
   async #connected(): Promise<Client> {
-    const current = await this.#client?.catch(() => undefined)
+    const attempt = this.#client
+    const current = await attempt?.catch(() => undefined)
     if (current?.isOpen) return current
-    this.#client = connectUnix(this.#socket).then(
-      (socket) => new RpcClient(socket, userPlane, "control"),
-      (cause: unknown) => {
-        throw new Fault("unavailable", "your runner is not running", { cause, hint: "start it with: npm start" })
-      },
-    )
-    return this.#client
+    // Whoever comes first tries again; the others share that try.
+    if (this.#client === attempt) this.#client = this.#connect()
+    return this.#client ?? this.#connect()
+  }
+
+  async #connect(): Promise<Client> {
+    try {
+      return new RpcClient(await connectUnix(this.#socket), userPlane, "control")
+    } catch (cause) {
+      throw new Fault("unavailable", "your runner is not running", { cause, hint: "start it with: npm start" })
+    }
   }
 }

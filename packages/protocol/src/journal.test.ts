@@ -66,6 +66,13 @@ describe("Journal", () => {
     expect(thrown).toMatchObject({ code: "resync", hint: "read the current state, then continue after 40" })
   })
 
+  test("a reader of the journal before this one is told, whatever number it had", async () => {
+    const journal = new Journal<number>(10, 1_000)
+    expect(journal.append(1)).toBe(1_000)
+    await expect(journal.read(1, never).next()).rejects.toMatchObject({ code: "resync" })
+    expect((await journal.read(0, never).next()).value).toEqual({ seq: 1_000, item: 1 })
+  })
+
   test("a reader that was further than this journal is told, not left waiting for numbers that mean something else", async () => {
     const journal = new Journal<number>(10)
     journal.append(1)
@@ -105,8 +112,12 @@ async function readLikeModel(
   } catch (failure) {
     thrown = failure
   }
-  if (thrown === "at the end") expect(items).toEqual(numbered(all).slice(after))
-  else {
+  if (thrown === "at the end" && after > 0) expect(items).toEqual(numbered(all).slice(after))
+  // From 0: all that is kept, which is at least `itemsMax`, up to the end.
+  else if (thrown === "at the end") {
+    expect(items.length).toBeGreaterThanOrEqual(Math.min(itemsMax, all.length))
+    expect(items).toEqual(numbered(all).slice(all.length - items.length))
+  } else {
     expect(thrown).toMatchObject({ code: "resync" })
     expect(after > all.length || after < all.length - itemsMax).toBe(true)
   }

@@ -34,7 +34,7 @@ export class Database implements Disposable {
     try {
       this.#guard("prepare", () => {
         this.#sqlite.exec(`PRAGMA busy_timeout = ${options.busyMs ?? defaultBusyMs}`)
-        this.#sqlite.exec("PRAGMA journal_mode = WAL")
+        enterWal(this.#sqlite, options.busyMs ?? defaultBusyMs)
         this.#sqlite.exec("PRAGMA synchronous = FULL")
         this.#sqlite.exec("PRAGMA foreign_keys = ON")
         this.#sqlite.exec("PRAGMA trusted_schema = OFF")
@@ -195,3 +195,22 @@ function rowOf(row: RawRow): Row {
   }
   return columns as Row
 }
+
+/**
+ * Switches to WAL. While another process makes the same new file, SQLite says "locked" at once instead of waiting, to avoid
+ * a deadlock it cannot rule out; so the waiting is done here.
+ */
+function enterWal(sqlite: InstanceType<typeof Sqlite>, busyMs: number): void {
+  const deadline = performance.now() + busyMs
+  for (;;) {
+    try {
+      return void sqlite.exec("PRAGMA journal_mode = WAL")
+    } catch (failure) {
+      if (!isBusy.test(`${errnoOf(failure)} ${messageOf(failure)}`) || performance.now() > deadline) throw failure
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, walPauseMs)
+    }
+  }
+}
+
+const walPauseMs = 2
+const isBusy = /SQLITE_BUSY|SQLITE_LOCKED|database is locked/

@@ -2,13 +2,12 @@ import type { Exit, Spawn } from "@warren/protocol/init.ts"
 import { streamTags, type StreamTag } from "@warren/base/frame.ts"
 import type { z } from "zod"
 import type { Sandbox } from "../driver.ts"
+import { OomWatch, type EndReason } from "./oom.ts"
 import { Chunk, Operation, type Control } from "./operation.ts"
 
 export type SpawnOptions = Omit<z.input<typeof Spawn>, "op">
 
-/** `oom` is what only the host can see: the kernel killed it because the sandbox's memory ran out. */
 export type Ended = Omit<z.output<typeof Exit>, "ev" | "reason"> & { readonly reason: EndReason }
-export type EndReason = z.output<typeof Exit>["reason"] | "oom"
 
 export interface Output {
   readonly stream: "stdout" | "stderr" | "pty"
@@ -25,22 +24,21 @@ const streams: Readonly<Partial<Record<StreamTag, Output["stream"]>>> = {
 export class Execution implements AsyncDisposable {
   readonly pid: number
   readonly #operation: Operation
-  readonly #sandbox: Sandbox
-  readonly #oomKillsBefore: number
+  readonly #oom: OomWatch
   #ended: Ended | undefined
 
-  private constructor(sandbox: Sandbox, operation: Operation, pid: number, oomKills: number) {
-    this.#sandbox = sandbox
+  private constructor(operation: Operation, pid: number, oom: OomWatch) {
     this.#operation = operation
     this.pid = pid
-    this.#oomKillsBefore = oomKills
+    this.#oom = oom
   }
 
   static async start(sandbox: Sandbox, options: SpawnOptions, signal?: AbortSignal): Promise<Execution> {
+    const oom = new OomWatch(sandbox)
     const operation = new Operation(await sandbox.connect(signal), { op: "spawn", ...options }, signal)
     try {
       const { pid } = await operation.event("started")
-      return new Execution(sandbox, operation, pid, sandbox.oomKills())
+      return new Execution(operation, pid, oom)
     } catch (failure) {
       await operation[Symbol.asyncDispose]()
       throw failure
@@ -75,9 +73,7 @@ export class Execution implements AsyncDisposable {
   }
 
   #explain({ ev: _, ...exit }: z.output<typeof Exit>): Ended {
-    const isUnexplained = exit.reason === "signal" && exit.signal === "SIGKILL"
-    if (isUnexplained && this.#sandbox.oomKills() > this.#oomKillsBefore) return { ...exit, reason: "oom" }
-    return exit
+    return { ...exit, reason: this.#oom.reason(exit) }
   }
 }
 

@@ -3,10 +3,11 @@ import type { InitRequest, ShellDone } from "@warren/protocol/init.ts"
 import { z } from "zod"
 import type { Sandbox } from "../driver.ts"
 import { ask } from "./ask.ts"
+import { OomWatch, type EndReason } from "./oom.ts"
 import { Chunk, Operation } from "./operation.ts"
 
 type OpenRequest = Extract<z.input<typeof InitRequest>, { op: "shell.open" }>
-type Done = Omit<z.output<typeof ShellDone>, "ev">
+type Done = Omit<z.output<typeof ShellDone>, "ev" | "reason"> & { readonly reason: EndReason }
 
 export interface RunResult extends Done {
   /** stdout and stderr, in the order they were written. */
@@ -44,6 +45,7 @@ export class Shell {
     const { signal, ...limits } = options
     const isInline = Buffer.byteLength(command) <= inlineBytesMax
     const request = { op: "shell.run", shell: this.name, outputBytesMax: outputBytesDefault, ...limits } as const
+    const oom = new OomWatch(this.#sandbox)
     await using operation = new Operation(
       await this.#sandbox.connect(signal),
       isInline ? { ...request, command } : request,
@@ -59,7 +61,7 @@ export class Shell {
       if (item instanceof Chunk) output.push(item.bytes)
       else if (item.ev === "done") {
         const { ev: _, ...done } = item
-        return { ...done, output: Buffer.concat(output) }
+        return { ...done, reason: oom.reason(done), output: Buffer.concat(output) }
       } else if (item.ev !== "warn") throw new Fault("internal", `init answered ${item.ev} to shell.run`)
     }
   }

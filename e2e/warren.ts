@@ -1,0 +1,93 @@
+import { spawn, type ChildProcess } from "node:child_process"
+import { once } from "node:events"
+import { mkdtemp, readFile, rm } from "node:fs/promises"
+import { createServer } from "node:net"
+import { tmpdir } from "node:os"
+import { join, resolve } from "node:path"
+
+const root = resolve(import.meta.dirname, "..")
+
+/** A whole Warren, started as a newcomer starts it, in a folder and on a port of its own. */
+export class Warren implements AsyncDisposable {
+  readonly home: string
+  readonly port: number
+  readonly #child: ChildProcess
+  #said = ""
+
+  private constructor(home: string, port: number, child: ChildProcess) {
+    this.home = home
+    this.port = port
+    this.#child = child
+  }
+
+  /** Resolves when it says that it is running. `home`: of one that ran before. */
+  static async start(home?: string): Promise<Warren> {
+    const folder = home ?? (await mkdtemp(join(tmpdir(), "we-")))
+    const port = await freePort()
+    const env = { ...process.env, WARREN_HOME: folder, WARREN_PORT: String(port) }
+    const child = spawn(process.execPath, ["tools/enter.mjs", "start"], {
+      cwd: root,
+      env,
+      stdio: ["ignore", "pipe", "pipe"],
+    })
+    const warren = new Warren(folder, port, child)
+    await warren.#running()
+    return warren
+  }
+
+  get said(): string {
+    return this.#said
+  }
+
+  async token(): Promise<string> {
+    return (await readFile(join(this.home, "control", "token"), "utf8")).trim()
+  }
+
+  /** A request with the token, unless `headers` says otherwise. */
+  async get(path: string, headers?: Record<string, string>, signal?: AbortSignal): Promise<Response> {
+    const given = headers ?? { authorization: `Bearer ${await this.token()}` }
+    return fetch(`http://127.0.0.1:${this.port}${path}`, { headers: given, ...(signal ? { signal } : {}) })
+  }
+
+  /** Ctrl-C; says how it ended. The data stays. */
+  async stop(): Promise<number | null> {
+    if (this.#child.exitCode === null && this.#child.signalCode === null) {
+      const gone = once(this.#child, "exit")
+      this.#child.kill("SIGINT")
+      await gone
+    }
+    return this.#child.exitCode
+  }
+
+  /** Resolves with the exit code when it ends by itself. */
+  async ended(): Promise<number | null> {
+    if (this.#child.exitCode === null && this.#child.signalCode === null) await once(this.#child, "exit")
+    return this.#child.exitCode
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop()
+    await rm(this.home, { recursive: true, force: true })
+  }
+
+  #running(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const hear = (chunk: Buffer): void => {
+        this.#said += chunk.toString()
+        if (this.#said.includes("Warren is running")) resolve()
+      }
+      this.#child.stdout?.on("data", hear)
+      this.#child.stderr?.on("data", hear)
+      this.#child.once("exit", (code) => reject(new Error(`Warren ended with ${code}: ${this.#said}`)))
+    })
+  }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1")
+  await once(server, "listening")
+  const address = server.address()
+  await new Promise((done) => server.close(done))
+  if (address === null || typeof address === "string") throw new Error("no port")
+  return address.port
+}
