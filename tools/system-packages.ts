@@ -30,6 +30,8 @@ export const systemPackages: readonly SystemPackage[] = [
     why: "the fuzzing engine",
     for: "test",
   },
+  { finds: "runc", name: "runc", why: "the other OCI runtime", for: "test" },
+  { finds: "curl", name: "curl", why: "calls the API as a person would", for: "test" },
   { finds: "bwrap", name: "bubblewrap", why: "what we are measured against", for: "test" },
   { finds: "ip", name: "iproute2", why: "looks at network namespaces", for: "test" },
 ]

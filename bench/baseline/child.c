@@ -98,6 +98,9 @@ void run(char *const *arguments, const struct steps *before)
 		give_streams();
 		if (before)
 			steps_do(before);
+		/* Where it was is closed to a user namespace. */
+		if (chdir("/") < 0)
+			fail("chdir");
 		execv(arguments[0], arguments);
 		fail(arguments[0]);
 	}

@@ -75,7 +75,8 @@ static int inside(void *context)
 	if (syscall(SYS_pivot_root, ".", ".") < 0 || umount2(".", MNT_DETACH) < 0 || chdir("/") < 0)
 		fail("pivot");
 	loopback_up();
-	sethostname("sandbox", 7);
+	if (sethostname("sandbox", 7) < 0)
+		fail("hostname");
 	drop();
 	dup2(plan->done[1], 3);
 	char *arguments[] = {"/run/warren/init", "--pid1", NULL}, *environment[] = {NULL};

@@ -84,5 +84,7 @@ int caps_become(const struct user *u) {
     } else if (geteuid() != u->uid || getegid() != u->gid) {
         return EPERM;
     }
+    // Changing the uid may have made us dumpable (fs.suid_dumpable), and until the exec this is still init's memory.
+    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
     return set(keep, keep);
 }

@@ -57,7 +57,6 @@ static void child(struct conn *c, struct request *r, const struct user *u, void 
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) signal(ends[i], terminated);
     int error = caps_become(u);
     if (error) helper_fault(&h, "forbidden", error, "cannot become that user");
-    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); // it still has init's memory
     prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0);
     work(&h);
     helper_done(&h);

@@ -39,7 +39,11 @@ struct process {
     int64_t timeoutMs, graceMs;
 };
 
-void op_spawn(struct conn *, struct request *);
+void op_spawn(struct conn *, struct request *); // spawn.c
+void process_watch_output(struct stream *, int fd);
+void process_watch_input(struct process *, int fd);
+void process_adopt(struct process *, pid_t, int status); // launched: from here on it lives by itself
+void process_free(struct process *);
 
 struct process *process_find(pid_t);
 unsigned process_running(void);

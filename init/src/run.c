@@ -288,7 +288,8 @@ void run_create(struct shell *s, struct conn *c, struct request *r) {
     }
     u->conn = c;
     u->code = -1;
-    u->restarted = s->lost;
+    u->restarted = s->lost; // it ended between two runs: said once
+    s->lost = false;
     c->owner = u;
     c->ops = &ops;
     if (s->run) s->queued = u;

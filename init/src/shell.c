@@ -162,8 +162,7 @@ static void ended(struct child *c, int status, const struct rusage *usage) {
 
 void shell_idle(struct shell *s) {
     if (!s->child.pid) close_fds(s);
-    else if (ftruncate(s->text, 0) != 0) s->lost = true; // gives the command's memory back
-    if (!s->child.pid) s->lost = false;                  // said in the run that lost it
+    else if (ftruncate(s->text, 0) != 0) shell_kill(s, SIGKILL); // gives the command's memory back
     if (process_running() == 0) scratch_release();
     if (s->closing || !s->queued) return;
     s->run = s->queued;

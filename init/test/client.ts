@@ -147,7 +147,12 @@ export interface Options {
   /** A command line in front of init's, for example unshare. */
   readonly prefix?: readonly string[]
   readonly user?: string
+  /** The socket is made by somebody else and inherited, as from a real host. */
+  readonly inherit?: boolean
 }
+
+const listenThenExec = `use Socket; use Fcntl; $^F = 9; my $path = shift; socket(my $s, AF_UNIX, SOCK_STREAM, 0);
+bind($s, sockaddr_un($path)); listen($s, 64); open(my $t, "<", "/etc/passwd"); exec @ARGV, "--fd", fileno($s)`
 
 /** A running init, with a folder of its own. */
 export class Init implements AsyncDisposable {
@@ -166,8 +171,22 @@ export class Init implements AsyncDisposable {
     this.sudoSocket = join(folder, "sudo.sock")
     this.workspace = join(folder, "w")
     const { profile = "dev", prefix = [], user = `${uid}:${gid}` } = options
-    const words = [...prefix, program, "--listen", this.socket, "--profile", profile, "--user", user]
-    const args = [...words, "--workspace", this.workspace, "--sudo-socket", this.sudoSocket, "--subreaper"]
+    const before = options.inherit ? ["perl", "-e", listenThenExec, this.socket] : prefix
+    const listen = options.inherit ? [] : ["--listen", this.socket]
+    const args = [
+      ...before,
+      program,
+      ...listen,
+      "--profile",
+      profile,
+      "--user",
+      user,
+      "--workspace",
+      this.workspace,
+      "--sudo-socket",
+      this.sudoSocket,
+      "--subreaper",
+    ]
     this.child = spawn(args[0] ?? "", args.slice(1), { stdio: ["pipe", "pipe", "pipe"], env: {} })
     this.child.stderr?.on("data", (chunk: Buffer) => (this.stderr += chunk.toString()))
   }

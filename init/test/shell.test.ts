@@ -251,6 +251,18 @@ describe.each(["/bin/bash", "/bin/dash"])("%s", (shell) => {
     expect(await sh.out("echo next")).toBe("next\n")
   })
 
+  it("says once that its shell had ended between two runs", async () => {
+    await using sh = await open()
+    const pid = (await sh.out("echo $$")).trim()
+    await init.call({ op: "kill", pid: Number(pid), name: "SIGKILL" })
+    await init.settle(
+      () => isAlive(pid),
+      (alive) => !alive,
+    )
+    expect((await sh.run("echo new")).last).toMatchObject({ code: 0, restarted: true })
+    expect((await sh.run("echo same")).last).toMatchObject({ code: 0, restarted: false })
+  })
+
   it("starts in the first directory when the last one is gone", async () => {
     await using sh = await open({ cwd: "/tmp" })
     await sh.run(`mkdir -p ${init.workspace}/gone; cd ${init.workspace}/gone; rmdir ../gone`)

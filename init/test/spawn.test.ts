@@ -1,4 +1,4 @@
-import { readFile } from "node:fs/promises"
+import { readdir, readFile, readlink } from "node:fs/promises"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { gid, Init, isRoot, uid } from "./client.ts"
 
@@ -24,6 +24,16 @@ describe("hello, hold, usage", () => {
     expect(await hold.event()).toEqual({ ev: "ok" })
     await other.call({ op: "stop", graceMs: 0 })
     expect(await hold.next()).toBeUndefined()
+  })
+
+  it("takes an inherited socket, and leaks nothing else it inherited", async () => {
+    await using other = await Init.start({ inherit: true })
+    expect((await other.call({ op: "spawn", argv: ["ls", "/proc/self/fd"] })).out).toBe("0\n1\n2\n3\n")
+    if (!isRoot) return // nobody else may look at a process that is not dumpable
+    const names = await Promise.all(
+      (await readdir(`/proc/${other.child.pid}/fd`)).map((fd) => readlink(`/proc/${other.child.pid}/fd/${fd}`)),
+    )
+    expect(names).not.toContain("/etc/passwd")
   })
 
   it("measures", async () => {
@@ -269,10 +279,10 @@ describe.skipIf(!isRoot)("users (needs root)", () => {
   })
 
   it("refuses other users when it cannot become them", async () => {
-    await using plain = await Init.start({
-      prefix: ["setpriv", "--reuid=1000", "--regid=1000", "--clear-groups", "--inh-caps=-all"],
-      user: "1000:1000",
-    }).catch(() => Init.start({ user: "1000:1000" }))
+    const prefix = ["setpriv", "--reuid=1000", "--regid=1000", "--clear-groups", "--inh-caps=-all"]
+    await using plain = await Init.start({ prefix })
     expect((await plain.sh("id -u")).out).toBe("1000\n")
+    for (const user of ["root", "daemon", "1001", "1000:1001"])
+      expect((await plain.sh("id", { user })).last).toMatchObject({ ev: "fault", code: "forbidden" })
   })
 })

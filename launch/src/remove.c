@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "remove.h"
-#include "start.h"
+#include "below.h"
+#include "report.h"
 #include "sys.h"
 
 #include <dirent.h>
@@ -14,7 +15,7 @@
 static const uint64_t strict = W_RESOLVE_BENEATH | W_RESOLVE_NO_SYMLINKS | W_RESOLVE_NO_MAGICLINKS | W_RESOLVE_NO_XDEV;
 
 struct removal {
-	int report, top; /* top: the tree's own directory */
+	int top; /* top: the tree's own directory */
 	unsigned moved;
 	const char *path;
 };
@@ -24,7 +25,7 @@ static _Noreturn void stop(const struct removal *r, const char *name)
 	int error = errno;
 	char subject[120];
 	snprintf(subject, sizeof subject, "%.60s … %.40s", r->path, name);
-	child_fail(r->report, "remove", error, error == EXDEV || error == EBUSY ? "a mount is in the way at" : "cannot remove", subject);
+	fail_with(error, "remove", error == EXDEV || error == EBUSY ? "a mount is in the way at" : "cannot remove", subject);
 }
 
 /* Empties the directory. Takes the descriptor over. */
@@ -74,43 +75,33 @@ static void empty(struct removal *r, int fd, int depth)
 	closedir(dir);
 }
 
-_Noreturn void remove_child(const char *root, const char *path, int report_fd)
+void remove_name(int parent, const char *name, const char *path)
 {
-	struct removal r = {.report = report_fd, .path = path};
-	const char *below = path + strlen(root) + 1;
-	int at = w_openat2(AT_FDCWD, root, O_PATH | O_DIRECTORY, 0, W_RESOLVE_NO_SYMLINKS | W_RESOLVE_NO_MAGICLINKS);
-	if (at < 0)
-		stop(&r, root);
-	/* The parent, then the last name in it: what is removed is a name in a directory we hold. */
-	const char *last = strrchr(below, '/');
-	int parent = at;
-	if (last) {
-		char *dir = strndup(below, (size_t)(last - below));
-		parent = dir ? w_openat2(at, dir, O_PATH | O_DIRECTORY, 0, strict) : -1;
-		free(dir);
-		last++;
-		if (parent < 0 && errno == ENOENT)
-			_exit(0);
-		if (parent < 0)
-			stop(&r, below);
-	} else {
-		last = below;
-	}
+	struct removal r = {.path = path};
 	struct stat st;
-	if (fstatat(parent, last, &st, AT_SYMLINK_NOFOLLOW) < 0) {
+	if (fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) < 0) {
 		if (errno == ENOENT)
-			_exit(0);
-		stop(&r, last);
+			return;
+		stop(&r, name);
 	}
 	if (S_ISDIR(st.st_mode)) {
-		r.top = w_openat2(parent, last, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0, strict);
+		r.top = w_openat2(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0, strict);
 		int copy = r.top < 0 ? -1 : dup(r.top);
 		if (copy < 0)
-			stop(&r, last);
+			stop(&r, name);
 		empty(&r, copy, 0);
 		close(r.top);
 	}
-	if (unlinkat(parent, last, S_ISDIR(st.st_mode) ? AT_REMOVEDIR : 0) < 0 && errno != ENOENT)
-		stop(&r, last);
-	_exit(0);
+	if (unlinkat(parent, name, S_ISDIR(st.st_mode) ? AT_REMOVEDIR : 0) < 0 && errno != ENOENT)
+		stop(&r, name);
+}
+
+void remove_tree(const struct errand *e)
+{
+	const char *last;
+	int parent = below_parent(e->path, O_PATH, W_RESOLVE_NO_XDEV, &last);
+	if (parent >= 0)
+		remove_name(parent, last, e->path);
+	else if (errno != ENOENT)
+		stop(&(struct removal){.path = e->path}, last);
 }

@@ -1,5 +1,7 @@
 #define _GNU_SOURCE
 #include "start.h"
+#include "mount.h"
+#include "report.h"
 #include "sys.h"
 
 #include <sched.h>
@@ -12,42 +14,16 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
-#include <sys/statvfs.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <grp.h>
-
-static int report_to = -1;
-
-_Noreturn void child_fail(int report_fd, const char *step, int error, const char *message, const char *subject)
-{
-	struct report r = {.failed = true, .error = error};
-	snprintf(r.step, sizeof r.step, "%s", step);
-	if (subject)
-		snprintf(r.message, sizeof r.message, "%s: %.120s", message, subject);
-	else
-		snprintf(r.message, sizeof r.message, "%s", message);
-	send(report_fd, &r, sizeof r, MSG_NOSIGNAL);
-	_exit(1);
-}
-
-static _Noreturn void fail(const char *step, const char *message, const char *subject)
-{
-	child_fail(report_to, step, errno, message, subject);
-}
 
 static uint64_t now_us(void)
 {
 	struct timespec t;
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (uint64_t)t.tv_sec * 1000000u + (uint64_t)t.tv_nsec / 1000u;
-}
-
-/* An absolute path opened without following any symbolic link on the way. */
-static int open_path(const char *path, int flags)
-{
-	return w_openat2(AT_FDCWD, path, (uint64_t)flags, 0, W_RESOLVE_NO_SYMLINKS | W_RESOLVE_NO_MAGICLINKS);
 }
 
 static void write_at(int dir, const char *name, const char *text, const char *step, const char *subject)
@@ -71,8 +47,7 @@ static void join_cgroups(const struct start *s)
 		else if (fs.f_type == W_CGROUP2_MAGIC)
 			write_at(dir, "cgroup.procs", "0", "cgroup", s->cgroups[i]);
 		else {
-			errno = ENOTSUP;
-			fail("cgroup", "not a cgroup", s->cgroups[i]);
+			fail_with(ENOTSUP, "cgroup", "not a cgroup", s->cgroups[i]);
 		}
 		close(dir);
 	}
@@ -130,121 +105,6 @@ static int make_userns(const struct start *s)
 	return fd;
 }
 
-/* A detached private copy of one mount (nothing mounted below it), id-mapped where the file system can. */
-static int clone_mount(const char *step, const char *path, int userns, uint64_t attributes, bool *idmap, struct stat *st)
-{
-	int at = open_path(path, O_PATH);
-	if (at < 0 || fstat(at, st) < 0)
-		fail(step, "cannot open", path);
-	int fd = w_open_tree(at, "", AT_EMPTY_PATH | W_OPEN_TREE_CLONE | W_OPEN_TREE_CLOEXEC);
-	if (fd < 0)
-		fail(step, "cannot clone the mount of", path);
-	close(at);
-	struct w_mount_attr attr = {.attr_set = attributes, .propagation = MS_PRIVATE};
-	if (*idmap) {
-		attr.attr_set |= W_MOUNT_ATTR_IDMAP;
-		attr.userns_fd = (uint64_t)userns;
-		if (w_mount_setattr(fd, 0, &attr) == 0)
-			return fd;
-		if (errno != EINVAL && errno != EOPNOTSUPP && errno != ENOSYS)
-			fail(step, "cannot map the owners of", path);
-		*idmap = false;
-		attr.attr_set = attributes;
-		attr.userns_fd = 0;
-	}
-	if (w_mount_setattr(fd, 0, &attr) < 0)
-		fail(step, "cannot set the mount flags of", path);
-	return fd;
-}
-
-static void attach(const char *step, int mount_fd, int dir, const char *name, const char *subject)
-{
-	if (w_move_mount(mount_fd, "", dir, name, W_MOVE_MOUNT_F_EMPTY_PATH) < 0)
-		fail(step, "cannot attach", subject);
-	close(mount_fd);
-}
-
-/* Opens `to` below root, creating what is missing. No component may be a symbolic link: the content is not ours. */
-static int bind_target(int root, const char *to, bool directory)
-{
-	const uint64_t resolve = W_RESOLVE_BENEATH | W_RESOLVE_NO_SYMLINKS | W_RESOLVE_NO_MAGICLINKS;
-	int fd = w_openat2(root, to + 1, O_PATH, 0, resolve);
-	if (fd >= 0 || errno != ENOENT)
-		return fd;
-	int at = dup(root);
-	char part[256];
-	for (const char *p = to + 1; at >= 0 && *p;) {
-		size_t n = strcspn(p, "/");
-		memcpy(part, p, n); /* components are ≤ 255, checked by the parser */
-		part[n] = 0;
-		p += n;
-		bool last = *p == 0;
-		if (!last)
-			p++;
-		if (!last || directory) {
-			if (mkdirat(at, part, 0755) < 0 && errno != EEXIST)
-				return -1;
-		} else {
-			int file = openat(at, part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
-			if (file < 0 && errno != EEXIST)
-				return -1;
-			if (file >= 0)
-				close(file);
-		}
-		int below = w_openat2(at, part, O_PATH, 0, resolve);
-		int error = errno;
-		close(at);
-		errno = error;
-		at = below;
-	}
-	return at;
-}
-
-static const char *last_name(const char *path)
-{
-	return strrchr(path, '/') + 1;
-}
-
-/* Stage names: layer i of overlay k is "k-i", the directory of all uppers and works is "rw". Relative names keep the options
- * short, and the host's paths out of the sandbox's mountinfo. */
-static void mount_overlay(const struct start *s, int k, const char *target, const struct stat *upper)
-{
-	const struct overlay *o = &s->overlays[k];
-	char options[2048] = "userxattr,lowerdir=";
-	size_t used = strlen(options);
-	for (int i = 0; i < o->lower_count; i++)
-		used += (size_t)snprintf(options + used, sizeof options - used, i ? ":%d-%d" : "%d-%d", k, i);
-	if (!o->upper && o->lower_count == 1) {
-		if (mount(strchr(options, '=') + 1, target, NULL, MS_BIND, NULL) < 0)
-			fail("overlay", "cannot bind the only layer", o->lowers[0]);
-		return;
-	}
-	if (o->upper) {
-		/* Seen through the clone: mapped or not, it must come out inside of the sandbox's range. */
-		if (upper->st_uid - s->map_base >= s->map_size) {
-			errno = EACCES;
-			fail("overlay", "the upper's owner is outside of the range (without idmap it must belong to the map's base)", o->upper);
-		}
-		used += (size_t)snprintf(options + used, sizeof options - used, ",upperdir=rw/%s,workdir=rw/%s", last_name(o->upper), last_name(o->work));
-	}
-	if (used >= sizeof options) {
-		errno = ENAMETOOLONG;
-		fail("overlay", "too many layers", NULL);
-	}
-	if (mount("overlay", target, "overlay", MS_NOSUID | MS_NODEV, options) < 0)
-		fail("overlay", "cannot mount", options);
-}
-
-/* Without the right owners an overlay comes up read-only and says nothing. */
-static void check_writable(const struct overlay *o, const char *target)
-{
-	struct statvfs vfs;
-	if (o->upper && (statvfs(target, &vfs) < 0 || (vfs.f_flag & ST_RDONLY))) {
-		errno = EROFS;
-		fail("overlay", "the upper came up read-only", o->upper);
-	}
-}
-
 static void write_limits(const struct start *s)
 {
 	char path[96], value[32];
@@ -255,27 +115,11 @@ static void write_limits(const struct start *s)
 	}
 }
 
-/* The last word before the exec: the stage's directory goes along, so that the launcher can read the pid file. */
-static void send_ready(struct report *r, int stage)
-{
-	union { char space[CMSG_SPACE(sizeof(int))]; struct cmsghdr align; } control;
-	memset(&control, 0, sizeof control);
-	struct iovec io = {.iov_base = r, .iov_len = sizeof *r};
-	struct msghdr message = {.msg_iov = &io, .msg_iovlen = 1, .msg_control = control.space, .msg_controllen = sizeof control.space};
-	struct cmsghdr *c = CMSG_FIRSTHDR(&message);
-	c->cmsg_level = SOL_SOCKET;
-	c->cmsg_type = SCM_RIGHTS;
-	c->cmsg_len = CMSG_LEN(sizeof(int));
-	memcpy(CMSG_DATA(c), &stage, sizeof stage);
-	if (sendmsg(report_to, &message, MSG_NOSIGNAL) < 0)
-		fail("report", "cannot report", NULL);
-}
-
 _Noreturn void start_child(const struct start *s, int report_fd, int stdin_fd, int output_fd)
 {
 	struct report ready = {.idmap_lower = true, .idmap_upper = s->idmap};
 	uint64_t t0 = now_us(), t1;
-	report_to = report_fd;
+	report_open(report_fd);
 	pid_t launcher = getppid();
 #define LAP(i) (t1 = now_us(), ready.step_us[i] = (uint32_t)(t1 - t0), t0 = t1)
 
@@ -300,10 +144,8 @@ _Noreturn void start_child(const struct start *s, int report_fd, int stdin_fd, i
 		for (int i = 0; i < o->lower_count; i++) {
 			bool idmap = s->idmap;
 			lower[k][i] = clone_mount("lower", o->lowers[i], userns, W_MOUNT_ATTR_RDONLY | W_MOUNT_ATTR_NOSUID | W_MOUNT_ATTR_NODEV, &idmap, &st);
-			if (!S_ISDIR(st.st_mode)) {
-				errno = ENOTDIR;
-				fail("lower", "not a directory", o->lowers[i]);
-			}
+			if (!S_ISDIR(st.st_mode))
+				fail_with(ENOTDIR, "lower", "not a directory", o->lowers[i]);
 			ready.idmap_lower = ready.idmap_lower && idmap;
 		}
 		if (!o->upper)
@@ -322,15 +164,11 @@ _Noreturn void start_child(const struct start *s, int report_fd, int stdin_fd, i
 		const struct bind *b = &s->binds[i];
 		bool idmap = b->idmap;
 		bound[i] = clone_mount("bind", b->from, userns, W_MOUNT_ATTR_NOSUID | W_MOUNT_ATTR_NODEV | (b->read_only ? W_MOUNT_ATTR_RDONLY : 0), &idmap, &st);
-		if (b->idmap && !idmap && !b->read_only) {
-			errno = EOPNOTSUPP;
-			fail("bind", "the owners cannot be mapped on this file system", b->from);
-		}
+		if (b->idmap && !idmap && !b->read_only)
+			fail_with(EOPNOTSUPP, "bind", "the owners cannot be mapped on this file system", b->from);
 		bind_directory[i] = S_ISDIR(st.st_mode);
-		if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode) && !S_ISSOCK(st.st_mode)) {
-			errno = EINVAL;
-			fail("bind", "neither directory, file nor socket", b->from);
-		}
+		if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode) && !S_ISSOCK(st.st_mode))
+			fail_with(EINVAL, "bind", "neither directory, file nor socket", b->from);
 	}
 	/* crun and runc copy themselves and execute the copy, so that a sandbox cannot write to their binary (CVE-2019-5736);
 	 * that costs 2.5 ms of dynamic linking. A read-only mount of the binary is what they want to see and protects as well. */
@@ -409,7 +247,9 @@ _Noreturn void start_child(const struct start *s, int report_fd, int stdin_fd, i
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != launcher)
 		_exit(1);
-	send_ready(&ready, stage);
+	/* The last word before the exec: the stage's directory goes along, so that the launcher can read the pid file. */
+	if (!report_send(&ready, stage))
+		fail("report", "cannot report", NULL);
 	if (dup2(stdin_fd, 0) < 0 || dup2(output_fd, 1) < 0 || dup2(output_fd, 2) < 0 || fcntl(3, F_SETFD, 0) < 0)
 		fail("runtime", "cannot arrange the descriptors", NULL);
 	/* Whatever else is open is the launcher's: none of it reaches the runtime. */

@@ -55,20 +55,7 @@ struct start {
 	const char *libraries; /* LD_LIBRARY_PATH of the runtime, or NULL */
 };
 
-/* What a child tells the launcher, one message on a SOCK_SEQPACKET pair. */
-struct report {
-	bool failed;
-	bool idmap_lower, idmap_upper;
-	int error;
-	char step[16];
-	char message[200];
-	uint64_t userns;      /* inode of the user namespace: how whatever a failed start left is found */
-	uint32_t step_us[8];  /* cgroups+socket, userns, clones, enter, overlay, binds */
-};
-
 /* Never returns. report_fd is a seqpacket socket (close-on-exec). stdin_fd and output_fd become 0, 1 and 2 of the runtime. */
 _Noreturn void start_child(const struct start *s, int report_fd, int stdin_fd, int output_fd);
-/* Sends a failure and exits. */
-_Noreturn void child_fail(int report_fd, const char *step, int error, const char *message, const char *subject);
 
 #endif

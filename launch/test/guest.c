@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -30,10 +31,30 @@ static void answer(int c, const char *op, char *a, char *b)
 	} else if (strcmp(op, "write") == 0) {
 		int fd = open(a, O_WRONLY | O_CREAT | O_TRUNC, 0644);
 		result = fd < 0 || write(fd, b, strlen(b)) < 0 ? -1 : 0;
+	} else if (strcmp(op, "fill") == 0) { /* as many bytes as asked for, on the disk */
+		int fd = open(a, O_WRONLY | O_CREAT | O_TRUNC, 0644);
+		long done = 0, wanted = atol(b);
+		for (size_t i = 0; i < sizeof text; i++)
+			text[i] = (char)(i * 7);
+		while (fd >= 0 && done < wanted && result == 0) {
+			ssize_t n = write(fd, text, sizeof text);
+			if (n > 0)
+				done += n;
+			if (n < 0 || (done % (1 << 20) == 0 && fsync(fd) < 0))
+				result = -1;
+		}
+		if (fd < 0 || result < 0 || fsync(fd) < 0) {
+			dprintf(c, "%s after %ld", strerror(errno), done);
+			return;
+		}
 	} else if (strcmp(op, "unlink") == 0) {
 		result = unlink(a);
 	} else if (strcmp(op, "mkdir") == 0) {
 		result = mkdir(a, 0755);
+	} else if (strcmp(op, "subvolume") == 0) { /* on a btrfs: named b, in the directory a */
+		struct { long fd; char name[4088]; } args = {0};
+		strcpy(args.name, b);
+		result = ioctl(open(a, O_RDONLY), _IOW(0x94, 14, args), &args);
 	} else if (strcmp(op, "mknod") == 0) {
 		result = mknod(a, S_IFCHR | 0666, 0x103);
 	} else if (strcmp(op, "chown") == 0) {

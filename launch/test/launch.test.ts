@@ -534,6 +534,8 @@ describe.runIf(able)("warren-launch", () => {
     it("answers every mangled request exactly once, and lives", async () => {
       const own = new Launch(program, [world.root])
       const sandbox = await world.sandbox({ runtime: ["/nowhere/runtime"], config: "{}", cgroups: [] })
+      const ops = ["start", "kill", "watch", "remove", "volume.open", "layer.snapshot", "layer.remove"]
+      const none = `${sandbox.folder}/none`
       let seed = 42
       const random = (below: number): number => {
         seed = (Math.imul(seed, 1_103_515_245) + 12_345) & 0x7fffffff
@@ -541,11 +543,11 @@ describe.runIf(able)("warren-launch", () => {
       }
       const answered: Promise<unknown>[] = []
       for (let i = 0; i < 3000; i++) {
-        const op = ["start", "kill", "watch", "remove"][random(4)] ?? "start"
+        const op = ops[random(ops.length)] ?? "start"
         const fields =
           op === "start"
             ? sandbox.request
-            : { pid: 2 ** 30, startTicks: "1", path: `${sandbox.folder}/none`, cgroups: [] }
+            : { pid: 2 ** 30, startTicks: "1", path: none, from: none, to: none, bytesMax: 0, cgroups: [] }
         const bytes = frame(JSON.stringify({ id: 1_000_000 + i, op, ...fields }))
         for (let n = random(4); n > 0; n--) bytes[4 + random(bytes.length - 4)] = random(256)
         own.raw(bytes)

@@ -248,7 +248,7 @@ export function conformance(subject: Subject): void {
     it("keeps a read-only root read-only, and the workspace writable", async () => {
       const sandbox = await start({ isRootReadOnly: true })
       const attempts =
-        "for p in / /usr /etc /var /opt; do touch $p/x 2>/dev/null && echo wrote $p; done; touch /workspace/x /tmp/x ~/x && echo fine"
+        "for p in / /usr /etc /var /opt; do touch $p/x 2>/dev/null && echo wrote $p; done; touch /workspace/x /tmp/x && echo fine"
       expect(await text(sandbox, attempts, { user: "root" })).toBe("fine\n")
       expect(await text(sandbox, "touch /workspace/y /tmp/y ~/y && echo fine")).toBe("fine\n")
     })

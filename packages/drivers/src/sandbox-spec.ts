@@ -20,7 +20,7 @@ export const defaultLimits: Limits = {
   memoryBytes: 512 * 1024 * 1024,
   pidsMax: 512,
   openFilesMax: 4096,
-  diskBytes: 0,
+  diskBytes: 10 * 1024 * 1024 * 1024,
 }
 
 /** A read-only tree: image layers, the top one first, each a folder with the owners it has inside. */

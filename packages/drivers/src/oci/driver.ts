@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto"
-import { mkdirSync, writeFileSync } from "node:fs"
+import { chownSync, mkdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { Fault } from "@warren/base/fault.ts"
 import type { Log } from "@warren/base/log.ts"
@@ -14,17 +14,17 @@ import { openCgroups } from "./cgroup/open.ts"
 import { IdRanges, rangeSize } from "./id-ranges.ts"
 import { Launcher, type ProcessName } from "./launcher.ts"
 import { measure } from "./measure.ts"
-import { startTicksOf } from "./process.ts"
+import { isInGroup, startTicksOf } from "./process.ts"
 import { probes } from "./probes.ts"
 import { findRuntime, type Runtime } from "./runtime.ts"
 import { OciSandbox } from "./sandbox.ts"
 import { initCapabilityMask } from "./spec/capabilities.ts"
-import { layers, startRequest } from "./start-request.ts"
+import { layers, needsWorkspace, startRequest } from "./start-request.ts"
 import { etcFiles } from "./spec/etc-files.ts"
 import { Store, type Places } from "./store.ts"
 import { Turns } from "./turns.ts"
 import { shortfalls } from "./verify.ts"
-import { openVolume, type Volume } from "./volume.ts"
+import { openGround, openVolume, type Volume } from "./volume.ts"
 
 export interface OciOptions {
   /** Where the sandboxes are kept. One driver at a time. */
@@ -41,6 +41,8 @@ interface Live {
   release(): void
 }
 
+/** The user that commands run as, inside. */
+const userId = 1000
 const startMs = 15_000
 const killMs = 10_000
 /** How long a sandbox found running may take to answer before it counts as dead. */
@@ -55,12 +57,13 @@ export async function openOciDriver(options: OciOptions): Promise<OciDriver> {
   mkdirSync(options.root, { recursive: true, mode: 0o700 })
   await using scope = new Scope()
   scope.use(holdLock(join(options.root, "lock"), "a driver for these sandboxes"))
+  const ground = scope.use(await openGround(options.root))
   const launcher = scope.use(new Launcher(options.programs.launch, [options.root], options.log))
   // One parent group per data folder: whatever is in it is ours, also after a crash.
   const parent = `warren-${createHash("sha256").update(options.root).digest("hex").slice(0, 8)}`
   const cgroups = openCgroups(parent)
   scope.defer(() => cgroups.close())
-  const volume = scope.use(await openVolume(options.root, launcher))
+  const volume = await openVolume(ground, launcher)
   return new OciDriver({ ...options, runtime, launcher, cgroups, volume, scope: scope.move() })
 }
 
@@ -169,7 +172,7 @@ export class OciDriver implements Driver {
     return this.#turns.take(id, async () => {
       const live = this.#live.get(id)
       if (live) await this.#farewell(live, graceMs)
-      await this.#end(id, live?.process ?? this.#store.running(id))
+      await this.#end(id, live?.process ?? this.#running(id))
     })
   }
 
@@ -177,7 +180,7 @@ export class OciDriver implements Driver {
     return this.#turns.take(id, async () => {
       const { folder } = this.#store.places(id)
       const record = this.#store.record(id)
-      await this.#end(id, this.#live.get(id)?.process ?? this.#store.running(id))
+      await this.#end(id, this.#live.get(id)?.process ?? this.#running(id))
       if (this.#store.has(id)) await this.#parts.volume.remove(folder)
       if (record) this.#ranges.give(record.idBase)
     })
@@ -214,9 +217,9 @@ export class OciDriver implements Driver {
       await this.#parts.volume.remove(this.#store.places(id).folder)
       return undefined
     }
-    const process = this.#store.running(id)
+    const process = this.#running(id)
     try {
-      if (process && startTicksOf(process.pid) === process.startTicks) {
+      if (process) {
         // Its runner may have died while it was paused; nobody else would ever thaw it.
         this.#parts.cgroups.find(id).thaw()
         const patience = AbortSignal.any([signal, AbortSignal.timeout(adoptMs)])
@@ -229,6 +232,13 @@ export class OciDriver implements Driver {
     }
     await this.#end(id, process)
     return undefined
+  }
+
+  /** Its init, if the one that was started is still there. */
+  #running(id: SandboxId): ProcessName | undefined {
+    const process = this.#store.running(id)
+    if (!process || startTicksOf(process.pid) !== process.startTicks) return undefined
+    return isInGroup(process.pid, this.#parts.cgroups.find(id).folders) ? process : undefined
   }
 
   /** A connection that stays open for as long as init lives: its answer is readiness, its end is death. */
@@ -305,6 +315,10 @@ function fill(places: Places, spec: SandboxSpec): void {
   for (const { upper, work } of layers(spec, places)) {
     mkdirSync(upper, { mode: 0o755 })
     mkdirSync(work, { mode: 0o700 })
+  }
+  if (needsWorkspace(spec)) {
+    mkdirSync(places.workspace, { mode: 0o755 })
+    chownSync(places.workspace, userId, userId)
   }
   mkdirSync(places.etc, { mode: 0o755 })
   for (const [name, text] of Object.entries(etcFiles(spec.hostname, spec.dns))) {

@@ -1,5 +1,15 @@
 import { execFileSync } from "node:child_process"
-import { closeSync, mkdirSync, mkdtempSync, openSync, realpathSync, rmdirSync, rmSync, writeFileSync, chmodSync } from "node:fs"
+import {
+  closeSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  realpathSync,
+  rmdirSync,
+  rmSync,
+  writeFileSync,
+  chmodSync,
+} from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { describe, expect, it } from "vitest"
@@ -26,7 +36,10 @@ describe("what is left behind", () => {
       const found = differences(before, footprint(root, [node]))
       closeSync(fd)
       for (const part of ["devices: +", "devices: -", "mounts: +", "cgroups: +", "descriptors: +", "files: + file"]) {
-        expect(found.some((line) => line.startsWith(part)), `${part} in ${found.join("\n")}`).toBe(true)
+        expect(
+          found.some((line) => line.startsWith(part)),
+          `${part} in ${found.join("\n")}`,
+        ).toBe(true)
       }
     } finally {
       execFileSync("umount", [join(root, "at")])

@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs"
+import { join } from "node:path"
 
 /** When a process started, in the kernel's ticks: with its pid, a name that is never used twice. Undefined when it is gone. */
 export function startTicksOf(pid: number): string | undefined {
@@ -8,5 +9,21 @@ export function startTicksOf(pid: number): string | undefined {
     return stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19]
   } catch {
     return undefined
+  }
+}
+
+/**
+ * Whether a process is in one of these groups. A pid and a start time are a name only until the next boot: after it both may
+ * be those of somebody else, who is in no group of ours.
+ */
+export function isInGroup(pid: number, folders: readonly string[]): boolean {
+  return folders.some((folder) => membersOf(folder).includes(String(pid)))
+}
+
+function membersOf(folder: string): string[] {
+  try {
+    return readFileSync(join(folder, "cgroup.procs"), "utf8").split("\n")
+  } catch {
+    return []
   }
 }

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs"
 import type { Duplex } from "node:stream"
+import { Fault } from "@warren/base/fault.ts"
 import { connectUnix } from "@warren/base/unix-socket.ts"
 import type { Pausable, Sandbox, SandboxStats } from "../driver.ts"
 import type { Posture } from "../posture.ts"
@@ -7,6 +8,7 @@ import type { SandboxId } from "../sandbox-spec.ts"
 import type { Cgroup } from "./cgroup/cgroup.ts"
 import type { ProcessName } from "./launcher.ts"
 import { measure } from "./measure.ts"
+import { startTicksOf } from "./process.ts"
 
 interface SandboxParts {
   readonly id: SandboxId
@@ -34,14 +36,15 @@ export class OciSandbox implements Sandbox, Pausable {
     return connectUnix(this.#parts.socket, signal)
   }
 
-  posture(): Promise<Posture> {
-    return Promise.resolve(measure(this.#parts.process.pid, this.#parts.cgroup, this.#parts.degraded))
+  async posture(): Promise<Posture> {
+    const { cgroup, degraded } = this.#parts
+    return await this.#read((pid) => measure(pid, cgroup, degraded))
   }
 
   async stats(): Promise<SandboxStats> {
     return {
       ...this.#parts.cgroup.usage(),
-      ...networkBytes(this.#parts.process.pid),
+      ...(await this.#read(networkBytes)),
       diskBytes: await this.#parts.diskUsage(),
       oomKills: this.oomKills(),
     }
@@ -59,6 +62,19 @@ export class OciSandbox implements Sandbox, Pausable {
   resume(): Promise<void> {
     this.#parts.cgroup.thaw()
     return Promise.resolve()
+  }
+
+  /** Reads something of init from `/proc`. When init has ended, nothing there is ours any more. */
+  async #read<T>(read: (pid: number) => T): Promise<T> {
+    const { pid, startTicks } = this.#parts.process
+    try {
+      const value = read(pid)
+      if (startTicksOf(pid) === startTicks) return value
+    } catch (failure) {
+      if (startTicksOf(pid) === startTicks) throw failure
+    }
+    await Promise.resolve()
+    throw new Fault("unavailable", "the sandbox has ended", { subject: `sandbox:${this.id}` })
   }
 }
 

@@ -26,8 +26,10 @@ describe.each(["/bin/bash", "/bin/sh"])("a shell that is %s", (path) => {
 
   it("keeps its folder, variables, functions and options", async () => {
     await shell.run("cd /tmp && mkdir -p 'a b' && cd 'a b'")
-    await shell.run("export A=exported; B=plain; f() { echo \"f $A $B $1\"; }; set -f; alias g=true; umask 077")
-    expect(await said("pwd; f x; echo *; sh -c 'echo $A$B'; umask")).toBe("/tmp/a b\nf exported plain x\n*\nexported\n0077\n")
+    await shell.run('export A=exported; B=plain; f() { echo "f $A $B $1"; }; set -f; alias g=true; umask 077')
+    expect(await said("pwd; f x; echo *; sh -c 'echo $A$B'; umask")).toBe(
+      "/tmp/a b\nf exported plain x\n*\nexported\n0077\n",
+    )
     expect((await shell.run("cd /")).cwd).toBe("/")
     await shell.run("set +f")
   })
@@ -39,7 +41,9 @@ describe.each(["/bin/bash", "/bin/sh"])("a shell that is %s", (path) => {
 
   it("keeps background jobs", async () => {
     const pid = (await said("sleep 1000 & echo $!")).trim()
-    expect(await said(`kill -0 ${pid} && echo lives; kill ${pid}; wait ${pid} 2>/dev/null; echo $?`)).toBe("lives\n143\n")
+    expect(await said(`kill -0 ${pid} && echo lives; kill ${pid}; wait ${pid} 2>/dev/null; echo $?`)).toBe(
+      "lives\n143\n",
+    )
   })
 
   it("keeps the output of a background job out of the status of what follows", async () => {
@@ -61,7 +65,12 @@ describe.each(["/bin/bash", "/bin/sh"])("a shell that is %s", (path) => {
   })
 
   it("ends by killing itself, and is replaced", async () => {
-    expect(await shell.run("kill -9 $$")).toMatchObject({ code: null, signal: "SIGKILL", reason: "signal", restarted: true })
+    expect(await shell.run("kill -9 $$")).toMatchObject({
+      code: null,
+      signal: "SIGKILL",
+      reason: "signal",
+      restarted: true,
+    })
   })
 
   it("ends by `set -e` and a failure, with that status", async () => {
@@ -96,14 +105,16 @@ describe.each(["/bin/bash", "/bin/sh"])("a shell that is %s", (path) => {
 
   it("is not deceived by output that looks like its own reports", async () => {
     const fake = '{"ev":"done","code":99,"reason":"exit"}'
-    const result = await shell.run(`printf '\\000\\000\\000\\047%s' '${fake}'; for fd in 3 4 5 6 7 8 9; do { echo 77 >&$fd; } 2>/dev/null; done; (exit 8)`)
+    const result = await shell.run(
+      `printf '\\000\\000\\000\\047%s' '${fake}'; for fd in 3 4 5 6 7 8 9; do { echo 77 >&$fd; } 2>/dev/null; done; (exit 8)`,
+    )
     expect(result).toMatchObject({ code: 8, reason: "exit", restarted: false })
     expect(result.output.toString()).toContain(fake)
   })
 
   it("is not deceived by writing 99 to every descriptor it has", async () => {
     const result = await shell.run(
-      "for fd in /proc/self/fd/* /proc/$$/fd/*; do case ${fd##*/} in 0|1|2) ;; *) timeout 1 sh -c \"echo 99 > $fd\" 2>/dev/null;; esac; done; (exit 8)",
+      'for fd in /proc/self/fd/* /proc/$$/fd/*; do case ${fd##*/} in 0|1|2) ;; *) timeout 1 sh -c "echo 99 > $fd" 2>/dev/null;; esac; done; (exit 8)',
       { timeoutMs: 20_000 },
     )
     expect(result).toMatchObject({ code: 8, reason: "exit" })
@@ -119,7 +130,9 @@ describe.each(["/bin/bash", "/bin/sh"])("a shell that is %s", (path) => {
     const word = "x".repeat(1_000_000)
     const result = await shell.run(`v='${word}'; echo \${#v}`)
     expect(result.output.toString()).toBe("1000000\n")
-    const many = Array.from({ length: 20_000 }, (_, index) => `: line ${index} of a long script of many lines`).join("\n")
+    const many = Array.from({ length: 20_000 }, (_, index) => `: line ${index} of a long script of many lines`).join(
+      "\n",
+    )
     expect(await said(`${many}\necho done`)).toBe("done\n")
     await expect(shell.run(`: '${"x".repeat(9 * 1024 * 1024)}'`)).rejects.toMatchObject({ code: "limit" })
   })
@@ -155,7 +168,12 @@ describe.each(["/bin/bash", "/bin/sh"])("a shell that is %s", (path) => {
     await expect.poll(() => text(sandbox, "cat /proc/[0-9]*/cmdline | tr '\\0' ' '")).not.toContain("sleep 3000")
     // The shell is brought back meanwhile: until then it is busy, and says so.
     await expect
-      .poll(() => shell.run("echo back").then((result) => result.output.toString(), (fault: { code: string }) => fault.code))
+      .poll(() =>
+        shell.run("echo back").then(
+          (result) => result.output.toString(),
+          (fault: { code: string }) => fault.code,
+        ),
+      )
       .toBe("back\n")
   })
 

@@ -1,5 +1,5 @@
 import { join } from "node:path"
-import type { SandboxSpec } from "../sandbox-spec.ts"
+import type { Mount, SandboxSpec } from "../sandbox-spec.ts"
 import type { StartRequest } from "./launcher.ts"
 import type { Runtime } from "./runtime.ts"
 import { bindsOf } from "./spec/binds.ts"
@@ -33,6 +33,18 @@ export function layers(spec: SandboxSpec, { data }: Places): readonly [Layer, ..
   return [layer("/", "root"), ...(spec.image.grafts ?? []).map(({ to }, index) => layer(to, `graft-${index}`))]
 }
 
+/** Somewhere to work is always writable, whatever else is not. */
+export function needsWorkspace(spec: SandboxSpec): boolean {
+  return spec.isRootReadOnly && !spec.mounts.some(({ to }) => to === workspaceAt)
+}
+
+const workspaceAt = "/workspace"
+
+function mounts(spec: SandboxSpec, { workspace }: Places): readonly Mount[] {
+  if (!needsWorkspace(spec)) return spec.mounts
+  return [...spec.mounts, { from: workspace, to: workspaceAt, isReadOnly: false }]
+}
+
 /** Everything the launcher must know to start one sandbox. */
 export function startRequest(parts: StartParts): StartRequest {
   const { spec, places, runtime, libraries } = parts
@@ -51,31 +63,30 @@ export function startRequest(parts: StartParts): StartRequest {
       isRootReadOnly: spec.isRootReadOnly,
       init: parts.init,
       etcFolder: places.etc,
-      asked: spec.mounts.map(({ from, to, isReadOnly }) => ({ from, to, readOnly: isReadOnly })),
+      asked: mounts(spec, places).map(({ from, to, isReadOnly }) => ({ from, to, readOnly: isReadOnly })),
     }),
     map: parts.map,
     cgroups: parts.cgroups,
     socket: places.socket,
     config: JSON.stringify(ociConfig(spec, runtime.name)),
-    runtime: [runtime.program, ...runtimeArguments(spec.id)],
+    runtime: [runtime.program, ...runtimeArguments(runtime.name, spec.id)],
     ...(libraries === undefined ? {} : { libraries }),
     userLimits,
     timeoutMs: parts.timeoutMs,
   }
 }
 
-/** The launcher's private `/run` holds the bundle, the runtime's state and the pid file. */
-function runtimeArguments(id: string): string[] {
-  const run = [
-    "run",
-    "--detach",
-    "--no-new-keyring",
-    "--preserve-fds=1",
-    "--bundle",
-    "/run",
-    "--pid-file",
-    "/run/pid",
-    id,
-  ]
-  return ["--root", "/run/state", "--cgroup-manager=disabled", ...run]
+/**
+ * The launcher's private `/run` holds the bundle, the runtime's state and the pid file. All of it is inside the user namespace
+ * and the cgroups already, so each runtime is told to leave both alone.
+ */
+function runtimeArguments(name: Runtime["name"], id: string): string[] {
+  const detached = ["run", "--detach"]
+  const bundle = ["--bundle", "/run", "--pid-file", "/run/pid", id]
+  const keyring = "--no-new-keyring"
+  const argv: Readonly<Record<Runtime["name"], string[]>> = {
+    crun: ["--root", "/run/state", "--cgroup-manager=disabled", ...detached, keyring, "--preserve-fds=1", ...bundle],
+    runc: ["--root", "/run/state", "--rootless=true", ...detached, keyring, "--preserve-fds=1", ...bundle],
+  }
+  return argv[name]
 }

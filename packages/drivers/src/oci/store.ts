@@ -19,6 +19,8 @@ export interface Places {
   readonly running: string
   /** What the sandbox writes: the layer of its root, those of its grafts, and overlay's work folders beside them. */
   readonly data: string
+  /** `/workspace` of a sandbox whose root is read-only and that was given no other. */
+  readonly workspace: string
   readonly socket: string
   readonly etc: string
 }
@@ -46,6 +48,7 @@ export class Store {
       record: join(folder, "record.json"),
       running: join(folder, "running.json"),
       data: join(folder, "data"),
+      workspace: join(folder, "workspace"),
       socket: join(folder, "init.sock"),
       etc: join(folder, "etc"),
     }
@@ -82,7 +85,7 @@ export class Store {
   }
 
   has(id: SandboxId): boolean {
-    return existsSync(this.places(id).folder)
+    return isId("sbx", id) && existsSync(this.places(id).folder)
   }
 }
 
@@ -91,10 +94,14 @@ function replace(path: string, value: object): void {
   renameSync(`${path}.tmp`, path)
 }
 
-/** What we wrote, in a folder that nobody else can write to. */
+/**
+ * What we wrote, in a folder that nobody else can write to. After a power cut a file may be there without its content: then it
+ * had not been written.
+ */
 function readJson(path: string): unknown {
   try {
-    return JSON.parse(readFileSync(path, "utf8"))
+    const text = readFileSync(path, "utf8").replaceAll("\0", "")
+    return text === "" ? undefined : JSON.parse(text)
   } catch (failure) {
     if (errnoOf(failure) === "ENOENT") return undefined
     throw failure

@@ -8,13 +8,19 @@ import { diskUsage } from "./disk-usage.ts"
 import type { Launcher } from "./launcher.ts"
 
 /** Where sandboxes write. Each has a folder that is made, measured and taken away as a whole. */
-export interface Volume extends AsyncDisposable {
+export interface Volume {
   readonly folder: string
   /** Why a folder's size cannot be limited here; undefined when it can. */
   readonly unlimited: string | undefined
   create(path: string, bytesMax: number): Promise<void>
   usage(path: string): Promise<number>
   remove(path: string): Promise<void>
+}
+
+/** A folder that is on a btrfs, or why it is not. */
+export interface Ground extends AsyncDisposable {
+  readonly folder: string
+  readonly missing: string | undefined
 }
 
 const run = promisify(execFile)
@@ -24,20 +30,34 @@ const shareOfFree = 0.8
 const smallestBytes = 256 * 1024 * 1024
 
 /**
- * The volume below `root`: on btrfs where the disk is one, otherwise on a btrfs in a file of ours. That gives real disk
- * limits, snapshots that cost nothing and removal in an instant. Where neither can be had it is a plain folder, and says why.
+ * The ground below `root`: the disk itself where it is a btrfs, otherwise a btrfs in a file of ours. That gives real disk
+ * limits, snapshots that cost nothing and removal in an instant. To be had before the launcher starts: its mount namespace is
+ * a copy of what there is then.
  */
-export async function openVolume(root: string, launcher: Launcher): Promise<Volume> {
+export async function openGround(root: string): Promise<Ground> {
   const folder = join(root, "volume")
   mkdirSync(folder, { recursive: true, mode: 0o700 })
-  const isNative = statfsSync(root).type === btrfsType
+  const nothing = { folder, missing: undefined, [Symbol.asyncDispose]: () => Promise.resolve() }
+  if (statfsSync(root).type === btrfsType) return nothing
   try {
-    if (!isNative && !isMounted(folder)) await mountFile(join(root, "volume.btrfs"), folder)
-    await launcher.openVolume(folder)
-    return new BtrfsVolume(folder, launcher, isNative)
+    if (!isMounted(folder)) await mountFile(join(root, "volume.btrfs"), folder)
   } catch (failure) {
-    if (!isNative && isMounted(folder)) await run("umount", [folder])
-    return new FolderVolume(folder, launcher, `the writable layers are plain folders (${messageOf(failure)})`)
+    return { ...nothing, missing: messageOf(failure).trim() }
+  }
+  // Lazily: sandboxes that go on have it in namespaces of their own, and the file stays in use until the last has ended.
+  const unmount = async (): Promise<void> => void (await run("umount", ["--lazy", folder]))
+  return { folder, missing: undefined, [Symbol.asyncDispose]: unmount }
+}
+
+/** Layers with limits on the ground, or plain folders that say why. */
+export async function openVolume(ground: Ground, launcher: Launcher): Promise<Volume> {
+  const plain = (why: string): Volume => new FolderVolume(ground.folder, launcher, why)
+  if (ground.missing !== undefined) return plain(ground.missing)
+  try {
+    await launcher.openVolume(ground.folder)
+    return new BtrfsVolume(ground.folder, launcher)
+  } catch (failure) {
+    return plain(messageOf(failure))
   }
 }
 
@@ -46,12 +66,10 @@ class BtrfsVolume implements Volume {
   readonly folder: string
   readonly unlimited = undefined
   readonly #launcher: Launcher
-  readonly #isNative: boolean
 
-  constructor(folder: string, launcher: Launcher, isNative: boolean) {
+  constructor(folder: string, launcher: Launcher) {
     this.folder = folder
     this.#launcher = launcher
-    this.#isNative = isNative
   }
 
   create(path: string, bytesMax: number): Promise<void> {
@@ -64,11 +82,6 @@ class BtrfsVolume implements Volume {
 
   remove(path: string): Promise<void> {
     return this.#launcher.removeLayer(path)
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    // Lazily: sandboxes that go on have it in namespaces of their own, and the file stays in use until the last has ended.
-    if (!this.#isNative) await run("umount", ["--lazy", this.folder])
   }
 }
 
@@ -99,10 +112,6 @@ class FolderVolume implements Volume {
 
   remove(path: string): Promise<void> {
     return this.#launcher.remove(path)
-  }
-
-  [Symbol.asyncDispose](): Promise<void> {
-    return Promise.resolve()
   }
 }
 

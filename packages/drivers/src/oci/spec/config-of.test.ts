@@ -18,7 +18,7 @@ describe("hardening", () => {
     ["init's own user", config.process.user, { uid: 65533, gid: 65533, umask: 0o022 }],
     ["an empty environment", config.process.env, []],
     ["a working folder that no image can move", config.process.cwd, "/"],
-    ["oom: before the runner", config.process.oomScoreAdj, 100],
+    ["oom: as the runner", config.process.oomScoreAdj, 0],
     ["private propagation", config.linux.rootfsPropagation, "private"],
     ["no table when the filter is compiled", config.linux.seccomp, undefined],
   ])("%s", (_, got, wanted) => expect(got).toEqual(wanted))
@@ -151,11 +151,11 @@ describe("limits", () => {
   })
 
   it.each([
-    [-1000, 100],
-    [0, 100],
-    [200, 300],
-    [950, 1000],
-  ])("make the sandbox go before a runner of %i when memory is short: %i", (oomScoreAdj, wanted) => {
+    [-1000, 0],
+    [0, 0],
+    [200, 200],
+    [1000, 1000],
+  ])("give init, under a runner of %i, what no command can go below: %i", (oomScoreAdj, wanted) => {
     const machine = { ...someInput().machine, oomScoreAdj }
     expect(configOf(someInput({ machine })).process.oomScoreAdj).toBe(wanted)
   })

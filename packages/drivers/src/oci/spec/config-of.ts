@@ -56,8 +56,9 @@ function processOf({ profile, user, workspace, limits, machine }: SandboxInput):
     },
     noNewPrivileges: true,
     rlimits: rlimitsOf(limits, machine),
-    // When the host runs out of memory, a sandbox goes before the runner that could start it again.
-    oomScoreAdj: Math.min(1000, Math.max(0, machine.oomScoreAdj) + 100),
+    // The least that a command can give itself: were init above it, many small commands could have the kernel end init, and with
+    // it the sandbox. init gives commands 500, so that they go before the runner when the host runs out of memory.
+    oomScoreAdj: Math.max(0, machine.oomScoreAdj),
   }
 }
 

@@ -1,10 +1,10 @@
 import { createLog } from "@warren/base/log.ts"
 import { afterAll, beforeAll, expect } from "vitest"
-import type { Sandbox } from "../../driver.ts"
+import type { Driver, Sandbox } from "../../driver.ts"
 import { exec, type ExecResult, type SpawnOptions } from "../../init/exec.ts"
 import { defaultLimits, type Image, type Limits, type SandboxId, type SandboxSpec } from "../../sandbox-spec.ts"
 import { specOf } from "../../spec-of.ts"
-import type { OciDriver, OciOptions } from "../driver.ts"
+import type { OciOptions } from "../driver.ts"
 import { differences, footprint, type Footprint } from "./invariants.ts"
 import { ociSubject } from "./subject.ts"
 
@@ -19,7 +19,7 @@ type Changes = Omit<Partial<SandboxSpec>, "limits"> & { readonly limits?: Partia
 export class Fixture {
   readonly #subject: ReturnType<typeof ociSubject>
   readonly #made = new Set<SandboxId>()
-  #driver: OciDriver | undefined
+  #driver: Driver | undefined
   #image: Image | undefined
   /** What the driver logged. */
   readonly logged: string[] = []
@@ -37,6 +37,7 @@ export class Fixture {
       await this.open()
     })
     afterAll(async () => {
+      if (!this.#driver) await this.open()
       await this.destroyAll()
       await this.close()
       if (before) expect(differences(before, footprint(this.root))).toEqual([])
@@ -47,7 +48,7 @@ export class Fixture {
     return this.#subject.root
   }
 
-  get driver(): OciDriver {
+  get driver(): Driver {
     if (!this.#driver) throw new Error("the driver is not open")
     return this.#driver
   }
@@ -68,7 +69,9 @@ export class Fixture {
   }
 
   spec({ limits, ...changes }: Changes = {}): SandboxSpec {
-    const spec = specOf(this.image, { ...changes, limits: { ...defaultLimits, ...limits } })
+    const { diskLimit } = this.driver.abilities
+    const usual = { ...defaultLimits, ...(diskLimit ? {} : { diskBytes: 0 }) }
+    const spec = specOf(this.image, { ...changes, limits: { ...usual, ...limits } })
     this.#made.add(spec.id)
     return spec
   }

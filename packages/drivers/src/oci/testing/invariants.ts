@@ -105,19 +105,26 @@ function describeProcess(pid: number): string {
   return (read(`/proc/${pid}/cmdline`) ?? "gone").replaceAll("\0", " ").trim()
 }
 
+/** One line for each namespace, by kind: which ones they are changes, how many there are must not. */
 function namespacesOf(pids: readonly number[]): string[] {
   const links = pids.flatMap((pid) => ["net", "mnt", "user", "pid"].map((kind) => link(`/proc/${pid}/ns/${kind}`)))
-  return [...new Set(links.filter((found) => found !== undefined))].toSorted()
+  const distinct = new Set(links.filter((found) => found !== undefined))
+  return [...distinct].map(withoutNumber).toSorted()
 }
 
 /** By kind: the numbers of sockets and pipes change, how many there are must not. */
 function descriptors(): string[] {
+  // The descriptor by which the folder itself was read is gone again, and with it its link.
   const targets = names("/proc/self/fd").map((fd) => link(`/proc/self/fd/${fd}`))
-  // The descriptor by which the folder itself was just read is gone again.
   return targets
     .filter((target) => target !== undefined)
-    .map((target) => target.replace(/:\[\d+\]$/, ""))
+    .map(withoutNumber)
     .toSorted()
+}
+
+/** `socket:[1234]` is a socket. */
+function withoutNumber(target: string): string {
+  return target.replace(/:\[\d+\]$/, "")
 }
 
 function loopsOf(root: string): string[] {

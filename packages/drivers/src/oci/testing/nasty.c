@@ -146,11 +146,29 @@ static void descriptors(void)
 static void memory(void)
 {
 	for (;;) {
-		char *block = malloc(1 << 20);
-		if (!block)
-			continue;
-		memset(block, 1, 1 << 20);
+		volatile char *block = malloc(1 << 20);
+		for (long at = 0; block && at < 1 << 20; at += 4096)
+			block[at] = 1;
 	}
+}
+
+/* Many that each take a little, and that made themselves the last the kernel would think of. */
+static void hogs(long each)
+{
+	for (int i = 0; i < 64; i++) {
+		if (fork())
+			continue;
+		int fd = open("/proc/self/oom_score_adj", O_WRONLY);
+		if (write(fd, "0", 1) < 0)
+			say("hog", 0, errno);
+		close(fd);
+		volatile char *block = malloc((size_t)each);
+		for (long at = 0; block && at < each; at += 4096)
+			block[at] = 1;
+		hold();
+	}
+	while (wait(NULL) > 0)
+		continue;
 }
 
 /* Writes until it cannot. */
@@ -203,7 +221,7 @@ static long look(const char *path, int flags)
 
 static void forbidden(void)
 {
-	char byte;
+	char byte, target[256];
 	struct iovec local = {&byte, 1}, remote = {(void *)0x400000, 1};
 	TRY("ptrace-attach", ptrace(PTRACE_ATTACH, 1, NULL, NULL));
 	TRY("ptrace-seize", ptrace(PTRACE_SEIZE, 1, NULL, NULL));
@@ -214,6 +232,8 @@ static void forbidden(void)
 	TRY("proc-mem", look("/proc/1/mem", O_RDWR));
 	TRY("proc-maps", look("/proc/1/maps", O_RDONLY));
 	TRY("proc-fd", look("/proc/1/fd", O_RDONLY | O_DIRECTORY));
+	TRY("proc-fd-link", readlink("/proc/1/fd/3", target, sizeof target));
+	TRY("proc-exe", readlink("/proc/1/exe", target, sizeof target));
 	TRY("proc-root", look("/proc/1/root", O_RDONLY | O_DIRECTORY));
 	TRY("proc-cwd", look("/proc/1/cwd", O_RDONLY | O_DIRECTORY));
 	TRY("proc-oom", look("/proc/1/oom_score_adj", O_WRONLY));
@@ -261,6 +281,7 @@ int main(int argc, char **argv)
 	else if (!strcmp(name, "watchers")) watchers();
 	else if (!strcmp(name, "descriptors")) descriptors();
 	else if (!strcmp(name, "memory")) memory();
+	else if (!strcmp(name, "hogs")) hogs(number);
 	else if (!strcmp(name, "fill") && argc > 2) fill(argv[2]);
 	else if (!strcmp(name, "inodes") && argc > 2) inodes(argv[2]);
 	else if (!strcmp(name, "forbidden")) forbidden();

@@ -1,0 +1,3 @@
+import { parallelCreates } from "../parallel-creates.ts"
+
+export const metric = parallelCreates(8)

@@ -1,0 +1,66 @@
+#define _GNU_SOURCE
+#include "cgroup.h"
+#include "loop.h"
+#include "sys.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <sys/mount.h>
+#include <sys/statfs.h>
+
+static int members(const char *cgroup, pid_t *pids, int max)
+{
+	int dir = w_openat2(AT_FDCWD, cgroup, O_RDONLY | O_DIRECTORY, 0, W_RESOLVE_NO_SYMLINKS | W_RESOLVE_NO_MAGICLINKS);
+	struct statfs fs;
+	if (dir < 0)
+		return 0;
+	bool real = fstatfs(dir, &fs) == 0 && (fs.f_type == W_CGROUP_MAGIC || fs.f_type == W_CGROUP2_MAGIC);
+	int fd = real ? openat(dir, "cgroup.procs", O_RDONLY | O_CLOEXEC) : -1;
+	close(dir);
+	if (fd < 0)
+		return 0;
+	FILE *file = fdopen(fd, "r");
+	int n = 0, pid;
+	while (file && n < max && fscanf(file, "%d", &pid) == 1)
+		if (pid > 1 && pid != getpid())
+			pids[n++] = pid;
+	if (file)
+		fclose(file);
+	else
+		close(fd);
+	return n;
+}
+
+int cgroup_kill(const char *cgroup)
+{
+	pid_t first[256], second[512];
+	int fds[256], killed = 0;
+	int n = members(cgroup, first, 256);
+	for (int i = 0; i < n; i++)
+		fds[i] = w_pidfd_open(first[i]);
+	/* A pid counts only if it is still listed after its pidfd was opened. */
+	int m = n ? members(cgroup, second, 512) : 0;
+	for (int i = 0; i < n; i++) {
+		for (int k = 0; fds[i] >= 0 && k < m; k++)
+			if (second[k] == first[i] && w_pidfd_kill(fds[i], SIGKILL) == 0) {
+				killed++;
+				break;
+			}
+		close_fd(&fds[i]);
+	}
+	return killed;
+}
+
+void cgroup_hide_hybrid(void)
+{
+	const char *unified = "/sys/fs/cgroup/unified";
+	struct statfs top, fs;
+	if (statfs("/sys/fs/cgroup", &top) < 0 || top.f_type == W_CGROUP2_MAGIC || statfs(unified, &fs) < 0 || fs.f_type != W_CGROUP2_MAGIC)
+		return;
+	char controllers[256];
+	int fd = open("/sys/fs/cgroup/unified/cgroup.controllers", O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? 0 : read(fd, controllers, sizeof controllers);
+	close_fd(&fd);
+	if (n > 1 && umount2(unified, MNT_DETACH) < 0)
+		die("cannot hide the cgroup2 mount");
+}

@@ -1,0 +1,9 @@
+#ifndef WARREN_LAUNCH_CGROUP_H
+#define WARREN_LAUNCH_CGROUP_H
+
+/* Kills what is in a cgroup; returns how many. */
+int cgroup_kill(const char *cgroup);
+/* crun refuses a machine whose cgroup2 mount holds controllers beside v1 ("hybrid"): hides that one mount, from us alone. */
+void cgroup_hide_hybrid(void);
+
+#endif
