@@ -111,8 +111,12 @@ static void abort_round(struct timer *t) {
         shell_kill(s, SIGKILL); // its end ends the run
         return;
     }
-    // A shell that sits in a blocking builtin (opening a FIFO, say) does not get to its traps.
-    if (!s->run->reported) shell_kill(s, SIGINT);
+    // A shell that sits in a blocking builtin (opening a FIFO, say) does not get to its traps. The interrupt may also
+    // cost it the report line it was just reading, so it is asked again.
+    if (!s->run->reported) {
+        shell_kill(s, SIGINT);
+        say_report(s->run, "");
+    }
     if (!s->sweep.pending) sweep_start(&s->sweep);
     timer_set(&s->abort, ROUND_MS, abort_round);
 }

@@ -19,13 +19,13 @@ describe.runIf(able)("warren-launch", () => {
   beforeAll(async () => {
     world = await World.make()
     program = process.env["WARREN_LAUNCH"] ?? (await buildLaunch(path.join(world.root, "bin")))
-    mountsBefore = readFileSync("/proc/self/mountinfo", "utf8")
+    mountsBefore = world.mounts()
     launch = new Launch(program, [world.root])
   })
 
   afterAll(async () => {
     await launch?.end()
-    const mountsAfter = readFileSync("/proc/self/mountinfo", "utf8")
+    const mountsAfter = world.mounts()
     await world.dispose()
     expect(mountsAfter).toBe(mountsBefore)
     expect(existsSync(world.root)).toBe(false)
@@ -59,7 +59,7 @@ describe.runIf(able)("warren-launch", () => {
       expect(readFileSync(`/proc/${start.pid}/cgroup`, "utf8")).toContain(
         `/${path.basename(world.root)}/${sandbox.name}`,
       )
-      expect(readFileSync("/proc/self/mountinfo", "utf8")).toBe(mountsBefore)
+      expect(world.mounts()).toBe(mountsBefore)
       const inside = await guest(sandbox.socket, "cat /proc/self/mountinfo")
       expect(inside).not.toContain("upperdir=/")
       expect(statSync("/dev/null").uid).toBe(0)

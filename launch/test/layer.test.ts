@@ -115,8 +115,8 @@ describe.runIf(able())("layers on btrfs", () => {
   let mountsBefore: string
 
   beforeAll(async () => {
-    mountsBefore = readFileSync("/proc/self/mountinfo", "utf8")
     world = await World.make()
+    mountsBefore = world.mounts()
     program = process.env["WARREN_LAUNCH"] ?? (await buildLaunch(path.join(world.root, "bin")))
     volume = await Volume.make(world, program, "volume")
     expect(good(await volume.launch.ask("volume.open", { path: volume.root }))["quota"]).toMatch(/^(simple|full)$/)
@@ -125,7 +125,7 @@ describe.runIf(able())("layers on btrfs", () => {
   afterAll(async () => {
     await volume?.end()
     await world.dispose()
-    expect(readFileSync("/proc/self/mountinfo", "utf8")).toBe(mountsBefore)
+    expect(world.mounts()).toBe(mountsBefore)
     expect(existsSync(world.root)).toBe(false)
   })
 
@@ -157,34 +157,20 @@ describe.runIf(able())("layers on btrfs", () => {
   it("opens a volume as often as one likes, and nothing else", async () => {
     const { quota } = good(await ask("volume.open", { path: volume.root }))
     expect(good(await ask("volume.open", { path: volume.root }))).toEqual({ quota })
-    expect((await ask("volume.open", { path: world.lower })).fault).toMatchObject({
-      step: "volume",
-      errno: "ENOTSUP",
-    })
-    expect((await ask("volume.open", { path: volume.at("none") })).fault).toMatchObject({
-      errno: "ENOENT",
-    })
-    expect((await ask("volume.open", { path: "/tmp" })).fault).toMatchObject({
-      step: "request",
-      errno: "EINVAL",
-    })
+    expect((await ask("volume.open", { path: world.lower })).fault).toMatchObject({ step: "volume", errno: "ENOTSUP" })
+    expect((await ask("volume.open", { path: volume.at("none") })).fault).toMatchObject({ errno: "ENOENT" })
+    expect((await ask("volume.open", { path: "/tmp" })).fault).toMatchObject({ step: "request", errno: "EINVAL" })
   })
 
   it("creates for root alone, and only where it may", async () => {
     await layer("own", 10 * MiB)
     const { mode, uid } = statSync(volume.host("own"))
     expect([mode & 0o777, uid]).toEqual([0o700, 0])
-    expect(good(await ask("layer.usage", { path: volume.at("own") }))).toMatchObject({
-      bytesMax: 10 * MiB,
-    })
+    expect(good(await ask("layer.usage", { path: volume.at("own") }))).toMatchObject({ bytesMax: 10 * MiB })
     good(await ask("layer.limit", { path: volume.at("own"), bytesMax: 20 * MiB }))
-    expect(good(await ask("layer.usage", { path: volume.at("own") }))).toMatchObject({
-      bytesMax: 20 * MiB,
-    })
+    expect(good(await ask("layer.usage", { path: volume.at("own") }))).toMatchObject({ bytesMax: 20 * MiB })
     good(await ask("layer.limit", { path: volume.at("own"), bytesMax: 0 }))
-    expect(good(await ask("layer.usage", { path: volume.at("own") }))).toMatchObject({
-      bytesMax: 0,
-    })
+    expect(good(await ask("layer.usage", { path: volume.at("own") }))).toMatchObject({ bytesMax: 0 })
     await symlink(volume.at("own"), volume.host("way"))
     for (const [op, fields, fault] of [
       ["layer.create", { path: volume.at("own"), bytesMax: 0 }, { step: "layer", errno: "EEXIST" }],
@@ -202,9 +188,7 @@ describe.runIf(able())("layers on btrfs", () => {
       ["layer.snapshot", { from: volume.at("own"), to: `${world.root}/x`, bytesMax: 0 }, { errno: "ENOTSUP" }],
     ] as const)
       expect((await ask(op, fields)).fault, JSON.stringify([op, fields])).toMatchObject(fault)
-    expect((await ask("layer.remove", { path: volume.at("way/own") })).fault).toMatchObject({
-      errno: "ELOOP",
-    })
+    expect((await ask("layer.remove", { path: volume.at("way/own") })).fault).toMatchObject({ errno: "ELOOP" })
     good(await ask("layer.remove", { path: volume.at("way") }))
     expect(existsSync(volume.host("own/upper"))).toBe(true)
     good(await ask("layer.remove", { path: volume.at("own") }))
@@ -277,9 +261,7 @@ describe.runIf(able())("layers on btrfs", () => {
     good(await ask("layer.remove", { path: volume.at("plain") }))
     expect(existsSync(volume.host("plain"))).toBe(false)
     good(await ask("layer.remove", { path: volume.at("no/such") }))
-    expect((await ask("layer.remove", { path: volume.root })).fault).toMatchObject({
-      errno: "EXDEV",
-    })
+    expect((await ask("layer.remove", { path: volume.root })).fault).toMatchObject({ errno: "EXDEV" })
     await volume.gone()
   })
 
@@ -355,9 +337,7 @@ describe.runIf(able())("layers on btrfs", () => {
     const other = await Volume.make(world, program, "full")
     try {
       const unlimited = { path: other.at("early"), bytesMax: MiB }
-      expect((await other.launch.ask("layer.create", unlimited)).fault).toMatchObject({
-        errno: "ENOTCONN",
-      })
+      expect((await other.launch.ask("layer.create", unlimited)).fault).toMatchObject({ errno: "ENOTCONN" })
       expect(existsSync(other.host("early"))).toBe(false)
       execFileSync("btrfs", ["quota", "enable", other.host("")])
       expect(good(await other.launch.ask("volume.open", { path: other.root }))).toEqual({

@@ -88,12 +88,7 @@ export function config(options: ConfigOptions = {}): object {
       ],
     },
     mounts: [
-      {
-        destination: "/proc",
-        type: "proc",
-        source: "proc",
-        options: ["nosuid", "nodev", "noexec"],
-      },
+      { destination: "/proc", type: "proc", source: "proc", options: ["nosuid", "nodev", "noexec"] },
       {
         destination: "/dev",
         type: "tmpfs",

@@ -1,4 +1,4 @@
-import { randomBytes } from "node:crypto"
+import { randomBytes, randomInt } from "node:crypto"
 import { existsSync, readFileSync, realpathSync } from "node:fs"
 import { chown, mkdir, mkdtemp, rm, rmdir, writeFile } from "node:fs/promises"
 import path from "node:path"
@@ -12,7 +12,8 @@ export class World {
   readonly lower: string
   readonly init: string
   #cgroups: string[] = []
-  #base = 1_000_000
+  /** Of the last sandbox. Begins anywhere: test files run side by side, and look for their processes by range. */
+  #base = 65536 * randomInt(8192, 28_000)
 
   private constructor(root: string) {
     this.root = root
@@ -66,6 +67,14 @@ export class World {
     for (const folder of made) await mkdir(folder, { recursive: true })
     this.#cgroups.push(...made)
     return made
+  }
+
+  /** The host's mounts that a launcher of this world could have made or taken away; others' tests mount things as well. */
+  mounts(): string {
+    return readFileSync("/proc/self/mountinfo", "utf8")
+      .split("\n")
+      .filter((line) => line.includes(this.root) || / (\/run|\/sys\/fs\/cgroup)[ /]/.test(line))
+      .join("\n")
   }
 
   async dispose(): Promise<void> {

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto"
-import { chownSync, mkdirSync, writeFileSync } from "node:fs"
+import { chownSync, existsSync, mkdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { Fault } from "@warren/base/fault.ts"
 import type { Log } from "@warren/base/log.ts"
@@ -12,7 +12,7 @@ import { checkSpec, type SandboxId, type SandboxSpec } from "../sandbox-spec.ts"
 import type { Cgroups } from "./cgroup/cgroup.ts"
 import { openCgroups } from "./cgroup/open.ts"
 import { IdRanges, rangeSize } from "./id-ranges.ts"
-import { Launcher, type ProcessName } from "./launcher.ts"
+import { Launcher, type ProcessName, type StartRequest } from "./launcher.ts"
 import { measure } from "./measure.ts"
 import { isInGroup, startTicksOf } from "./process.ts"
 import { probes } from "./probes.ts"
@@ -21,6 +21,7 @@ import { OciSandbox } from "./sandbox.ts"
 import { initCapabilityMask } from "./spec/capabilities.ts"
 import { layers, needsWorkspace, startRequest } from "./start-request.ts"
 import { etcFiles } from "./spec/etc-files.ts"
+import { maskedPaths } from "./spec/masks.ts"
 import { Store, type Places } from "./store.ts"
 import { Turns } from "./turns.ts"
 import { shortfalls } from "./verify.ts"
@@ -33,6 +34,8 @@ export interface OciOptions {
   readonly programs: { readonly init: string; readonly launch: string; readonly libraries?: string | undefined }
   readonly runtime?: "crun" | "runc" | "runsc"
   readonly log: Log
+  /** For tests: spoils what is asked of the launcher, to see that what comes of it is refused. */
+  readonly spoil?: (request: StartRequest) => StartRequest
 }
 
 interface Live {
@@ -59,6 +62,7 @@ export async function openOciDriver(options: OciOptions): Promise<OciDriver> {
   scope.use(holdLock(join(options.root, "lock"), "a driver for these sandboxes"))
   const ground = scope.use(await openGround(options.root))
   const launcher = scope.use(new Launcher(options.programs.launch, [options.root], options.log))
+  await launcher.hello()
   // One parent group per data folder: whatever is in it is ours, also after a crash.
   const parent = `warren-${createHash("sha256").update(options.root).digest("hex").slice(0, 8)}`
   const cgroups = openCgroups(parent)
@@ -153,6 +157,7 @@ export class OciDriver implements Driver {
           idBase: record.idBase,
           cgroupName: id,
           capabilitiesMax: initCapabilityMask,
+          maskedPaths: presentMasks,
         }
         const missing = shortfalls(posture, expected)
         if (missing.length > 0) {
@@ -294,7 +299,7 @@ export class OciDriver implements Driver {
   }
 
   #startRequest(spec: SandboxSpec, idBase: number, cgroups: readonly string[]) {
-    return startRequest({
+    const request = startRequest({
       spec,
       places: this.#store.places(spec.id),
       map: { base: idBase, size: rangeSize },
@@ -304,10 +309,13 @@ export class OciDriver implements Driver {
       libraries: this.#parts.programs.libraries,
       timeoutMs: startMs,
     })
+    return this.#parts.spoil?.(request) ?? request
   }
 }
 
 const noop = (): void => undefined
+/** What this kernel does not have needs no mask. */
+const presentMasks = maskedPaths.filter((path) => existsSync(path))
 
 /** The folders and files of a new sandbox. */
 function fill(places: Places, spec: SandboxSpec): void {

@@ -100,6 +100,11 @@ export class Launcher implements AsyncDisposable {
     })
   }
 
+  /** Resolves when it runs and answers. */
+  async hello(): Promise<void> {
+    await this.#ask({ op: "hello" })
+  }
+
   /** `onListening`: init's socket is there; whoever connects now is answered the moment init runs. */
   async start(request: StartRequest, onListening: () => void): Promise<z.output<typeof Started>> {
     return Started.parse(await this.#ask({ op: "start", ...request }, onListening))
@@ -188,6 +193,9 @@ const hints: Readonly<Record<string, string>> = {
 const codes: Readonly<Record<string, FaultCode>> = {
   ENOENT: "not_found",
   EINVAL: "invalid",
+  ENOTDIR: "invalid",
+  ELOOP: "invalid",
+  ENAMETOOLONG: "invalid",
   EEXIST: "conflict",
   ENOTSUP: "unsupported",
   EOPNOTSUPP: "unsupported",

@@ -36,15 +36,15 @@ export class OciSandbox implements Sandbox, Pausable {
     return connectUnix(this.#parts.socket, signal)
   }
 
-  async posture(): Promise<Posture> {
+  posture(): Promise<Posture> {
     const { cgroup, degraded } = this.#parts
-    return await this.#read((pid) => measure(pid, cgroup, degraded))
+    return Promise.resolve().then(() => this.#read((pid) => measure(pid, cgroup, degraded)))
   }
 
   async stats(): Promise<SandboxStats> {
     return {
       ...this.#parts.cgroup.usage(),
-      ...(await this.#read(networkBytes)),
+      ...this.#read(networkBytes),
       diskBytes: await this.#parts.diskUsage(),
       oomKills: this.oomKills(),
     }
@@ -65,16 +65,17 @@ export class OciSandbox implements Sandbox, Pausable {
   }
 
   /** Reads something of init from `/proc`. When init has ended, nothing there is ours any more. */
-  async #read<T>(read: (pid: number) => T): Promise<T> {
+  #read<T>(read: (pid: number) => T): T {
     const { pid, startTicks } = this.#parts.process
+    const ended = (cause?: unknown): Fault =>
+      new Fault("unavailable", "the sandbox has ended", { cause, subject: `sandbox:${this.id}` })
     try {
       const value = read(pid)
       if (startTicksOf(pid) === startTicks) return value
-    } catch (failure) {
-      if (startTicksOf(pid) === startTicks) throw failure
+    } catch (cause) {
+      throw ended(cause)
     }
-    await Promise.resolve()
-    throw new Fault("unavailable", "the sandbox has ended", { subject: `sandbox:${this.id}` })
+    throw ended()
   }
 }
 

@@ -9,6 +9,8 @@ export interface Expected {
   readonly cgroupName: string
   /** The capabilities init may have at most, as a bit mask. */
   readonly capabilitiesMax: bigint
+  /** Files of `/proc` that must be covered. */
+  readonly maskedPaths: readonly string[]
 }
 
 const pageBytes = 4096
@@ -47,6 +49,8 @@ export function shortfalls(posture: Posture, expected: Expected): string[] {
   must(Math.abs(posture.limits.memoryBytes - spec.limits.memoryBytes) < pageBytes, "the memory limit is not in force")
   must(posture.limits.pidsMax === spec.limits.pidsMax, "the pids limit is not in force")
   found.push(...mountShortfalls(posture, spec))
+  const mountPoints = new Set(posture.mounts.map(({ at }) => at))
+  for (const path of expected.maskedPaths) must(mountPoints.has(path), `${path} is not covered`)
   return found
 }
 

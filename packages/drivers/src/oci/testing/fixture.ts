@@ -1,3 +1,4 @@
+import { isId } from "@warren/base/id.ts"
 import { createLog } from "@warren/base/log.ts"
 import { afterAll, beforeAll, expect } from "vitest"
 import type { Driver, Sandbox } from "../../driver.ts"
@@ -72,7 +73,8 @@ export class Fixture {
     const { diskLimit } = this.driver.abilities
     const usual = { ...defaultLimits, ...(diskLimit ? {} : { diskBytes: 0 }) }
     const spec = specOf(this.image, { ...changes, limits: { ...usual, ...limits } })
-    this.#made.add(spec.id)
+    // What is not an id cannot be destroyed either.
+    if (isId("sbx", spec.id)) this.#made.add(spec.id)
     return spec
   }
 

@@ -1,6 +1,5 @@
 import { createHash } from "node:crypto"
 import { existsSync, lstatSync, readdirSync, readFileSync, readlinkSync } from "node:fs"
-import { tmpdir } from "node:os"
 import { join, relative } from "node:path"
 
 /** What of the host a driver could leave changed. Each part is a sorted list of lines: what differs is what is told. */
@@ -72,10 +71,11 @@ function describeNode(path: string): string {
   return `${path} ${stat.mode.toString(8)} ${stat.uid}:${stat.gid} ${stat.rdev}`
 }
 
-/** Mounts of ours, and those outside of the folder for temporary files, where no test of anybody should mount. */
+/** Mounts of ours, and those of the system's own folders, where nobody's test should mount. */
 function mountsOf(root: string): string[] {
+  const isWatched = (line: string): boolean =>
+    line.includes(root) || /^\/(?:proc|sys|dev|run|etc|usr|$)/.test(line.split(" ")[4] ?? "")
   const lines = readFileSync("/proc/self/mountinfo", "utf8").trim().split("\n")
-  const isWatched = (line: string): boolean => line.includes(root) || !line.split(" ")[4]?.startsWith(`${tmpdir()}/`)
   return lines
     .filter(isWatched)
     .map((line) => line.split(" ").slice(3).join(" "))

@@ -1,7 +1,7 @@
 import { Fault } from "@warren/base/fault.ts"
 import type { ArchiveLimits } from "../limits.ts"
 import type { ByteSource } from "./byte-source.ts"
-import { refused, tooMuch, type EntryKind, type TarEntry } from "./entry.ts"
+import { refused, shown, tooMuch, type EntryKind, type TarEntry } from "./entry.ts"
 import { blockBytes, isZero, readHeader, type RawHeader } from "./header.ts"
 import { readPax } from "./pax.ts"
 
@@ -34,6 +34,7 @@ export class TarReader {
   #left = 0
   #padding = 0
   #entries = 0
+  #last = ""
 
   constructor(source: ByteSource, limits: ArchiveLimits) {
     this.#source = source
@@ -48,11 +49,11 @@ export class TarReader {
   async next(): Promise<TarEntry | undefined> {
     let announced: Announced = {}
     for (;;) {
-      await this.#source.skip(this.#left + this.#padding)
+      await this.#located(() => this.#source.skip(this.#left + this.#padding))
       this.#left = this.#padding = 0
-      const header = await this.#header()
+      const header = await this.#located(() => this.#header())
       if (!header) {
-        if (Object.keys(announced).length > 0) throw new Fault("invalid", "the archive ends after an extended header")
+        if (Object.keys(announced).length > 0) throw refused(this.#last, "is followed by a header without its entry")
         return undefined
       }
       this.#begin(header.sizeBytes)
@@ -64,7 +65,7 @@ export class TarReader {
   /** The bytes of the entry last read. */
   async *body(): AsyncGenerator<Buffer, void, void> {
     while (this.#left > 0) {
-      const chunk = await this.#source.some(this.#left)
+      const chunk = await this.#located(() => this.#source.some(this.#left))
       this.#left -= chunk.length
       yield chunk
     }
@@ -80,6 +81,17 @@ export class TarReader {
     return undefined
   }
 
+  /** Damage has no name of its own: it is told by the entry it follows. */
+  async #located<T>(work: () => T | PromiseLike<T>): Promise<T> {
+    try {
+      return await work()
+    } catch (failure) {
+      if (!(failure instanceof Fault) || failure.subject !== undefined) throw failure
+      const where = this.#last === "" ? "at its beginning" : `at or after the entry ${shown(this.#last)}`
+      throw new Fault(failure.code, `${failure.message} (${where})`, { cause: failure, hint: failure.hint })
+    }
+  }
+
   #begin(sizeBytes: number): void {
     this.#left = sizeBytes
     this.#padding = (blockBytes - (sizeBytes % blockBytes)) % blockBytes
@@ -89,11 +101,12 @@ export class TarReader {
     const key = extended[header.type] ?? "pax"
     if (header.sizeBytes > this.#limits.headerBytesMax) throw tooMuch(header.name, "is a header that is too long")
     if (key !== "global" && key in before) throw refused(header.name, "is a second header for one entry")
-    const body = (await this.#source.exactly(header.sizeBytes)) ?? Buffer.alloc(0)
+    const body = (await this.#located(() => this.#source.exactly(header.sizeBytes))) ?? Buffer.alloc(0)
     this.#left = 0
-    if (key === "pax") return { pax: readPax(body) }
+    const records = key === "pax" || key === "global" ? await this.#located(() => readPax(body)) : new Map<string, Buffer>()
+    if (key === "pax") return { pax: records }
     if (key === "global") {
-      const bad = [...readPax(body).keys()].find((name) => entryKeys.has(name) || name.startsWith("GNU.sparse"))
+      const bad = [...records.keys()].find((name) => entryKeys.has(name) || name.startsWith("GNU.sparse"))
       if (bad !== undefined) throw refused(header.name, `sets ${bad} for everything that follows`)
       return {}
     }
@@ -103,6 +116,7 @@ export class TarReader {
   #entry(header: RawHeader, { pax = new Map(), ...announced }: Announced): TarEntry {
     const paxText = (key: string): string | undefined => pax.get(key)?.toString("latin1")
     const name = paxText("path") ?? announced.name ?? header.name
+    this.#last = name
     if (++this.#entries > this.#limits.entriesMax) throw tooMuch(name, `is one more than ${this.#limits.entriesMax}`)
     const kind = kinds[header.type]
     if (!kind) throw refused(name, `is of a type that is not understood (${JSON.stringify(header.type)})`)

@@ -1,0 +1,85 @@
+import { closeSync, constants, fstatSync, openSync, readFileSync, readlinkSync, type Stats } from "node:fs"
+import { Fault } from "@warren/base/fault.ts"
+import { FolderWalk, NotAFolder } from "./folder-walk.ts"
+import type { Place } from "./place.ts"
+
+export interface LayerView {
+  readonly folder: string
+  readonly opaque: readonly string[]
+}
+
+interface Found {
+  readonly stats: Stats
+  readonly walk: FolderWalk
+}
+
+const readFlags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
+
+/** Layers as a sandbox will see them, without mounting anything and without following any link. */
+export class MergedView implements Disposable {
+  readonly #layers: readonly { readonly walk: FolderWalk; readonly opaque: ReadonlySet<string> }[]
+
+  /** The top one first. */
+  constructor(layers: readonly LayerView[]) {
+    this.#layers = layers.map(({ folder, opaque }) => ({ walk: new FolderWalk(folder), opaque: new Set(opaque) }))
+  }
+
+  stat(place: Place): Stats | undefined {
+    return this.#find(place)?.stats
+  }
+
+  link(place: Place): string {
+    const path = this.#find(place)?.walk.find(place)
+    return path ? readlinkSync(path, "latin1") : ""
+  }
+
+  /** A plain file's text; undefined when there is none there. */
+  text(place: Place, bytesMax: number): string | undefined {
+    const found = this.#find(place)
+    const path = found?.stats.isFile() ? found.walk.find(place) : undefined
+    if (!path) return undefined
+    const file = openSync(path, readFlags)
+    try {
+      if (fstatSync(file).size > bytesMax) throw new Fault("limit", `/${place.join("/")} is larger than ${bytesMax} bytes`)
+      return readFileSync(file, "latin1")
+    } finally {
+      closeSync(file)
+    }
+  }
+
+  [Symbol.dispose](): void {
+    for (const { walk } of this.#layers) walk[Symbol.dispose]()
+  }
+
+  #find(place: Place): Found | undefined {
+    for (const { walk, opaque } of this.#layers) {
+      const stats = look(walk, place)
+      if (stats === "hidden") return undefined
+      if (stats) return isWhiteout(stats) ? undefined : { stats, walk }
+      const isOpaque = place.some((_, depth) => opaque.has(place.slice(0, depth).join("/")))
+      if (isOpaque || this.#hides(walk, place)) return undefined
+    }
+    return undefined
+  }
+
+  /** Whether a layer that does not have a name has nevertheless taken away a folder on the way to it. */
+  #hides(walk: FolderWalk, place: Place): boolean {
+    return place.some((_, depth) => {
+      const stats = depth === 0 ? undefined : look(walk, place.slice(0, depth))
+      return stats !== undefined && (stats === "hidden" || !stats.isDirectory())
+    })
+  }
+}
+
+function look(walk: FolderWalk, place: Place): Stats | "hidden" | undefined {
+  try {
+    return walk.stat(place)
+  } catch (failure) {
+    if (failure instanceof NotAFolder) return "hidden"
+    throw failure
+  }
+}
+
+function isWhiteout(stats: Stats): boolean {
+  return stats.isCharacterDevice() && stats.rdev === 0
+}

@@ -1,0 +1,181 @@
+import { execFile } from "node:child_process"
+import { mkdirSync, readdirSync, renameSync } from "node:fs"
+import { mkdir, mkdtemp, rename, rm, stat } from "node:fs/promises"
+import { join } from "node:path"
+import { promisify } from "node:util"
+import { Fault } from "@warren/base/fault.ts"
+import type { Log } from "@warren/base/log.ts"
+import { Scope } from "@warren/base/scope.ts"
+import { holdLock } from "@warren/base/single-instance.ts"
+import { Database } from "@warren/base/sqlite/database.ts"
+import { Turns } from "@warren/drivers/oci/turns.ts"
+import { Catalog, migrations, type LayerRecord } from "./catalog.ts"
+import { hexOf, wrongDigest, type Digest } from "./digest.ts"
+import { unpack } from "./layer/packed.ts"
+import type { ArchiveLimits } from "./limits.ts"
+
+const run = promisify(execFile)
+
+export interface StoreOptions {
+  readonly root: string
+  readonly limits: ArchiveLimits
+  readonly log: Log
+}
+
+/**
+ * Layers on disk, each once, by the digest of its archive. A layer is made in `drafts` and appears by rename, whole; the catalog
+ * knows it after that. On the way out the catalog forgets it first and its folder goes to `drafts`. So whatever moment the machine
+ * stops at, what is in `layers` and not in the catalog, and everything in `drafts`, is rubbish.
+ */
+export class LayerStore implements AsyncDisposable {
+  readonly catalog: Catalog
+  readonly #options: StoreOptions
+  readonly #scope: Scope
+  readonly #turns = new Turns()
+  /** What somebody here works with and no image holds yet. */
+  readonly #pins = new Map<Digest, number>()
+
+  private constructor(options: StoreOptions, catalog: Catalog, scope: Scope) {
+    this.#options = options
+    this.catalog = catalog
+    this.#scope = scope
+  }
+
+  static async open(options: StoreOptions): Promise<LayerStore> {
+    if (process.getuid?.() !== 0) {
+      throw new Fault("unsupported", "layers keep the owners of their files, and only root can give files away")
+    }
+    const { root } = options
+    for (const folder of ["", "layers", "layers/sha256", "drafts", "blobs"]) {
+      mkdirSync(join(root, folder), { recursive: true, mode: 0o700 })
+    }
+    await using scope = new Scope()
+    scope.use(holdLock(join(root, "lock"), "a store of these images"))
+    const database = scope.use(new Database(join(root, "images.db"), { migrations }))
+    const store = new LayerStore(options, new Catalog(database), scope.move())
+    try {
+      await store.#tidy()
+      return store
+    } catch (failure) {
+      await store[Symbol.asyncDispose]()
+      throw failure
+    }
+  }
+
+  get limits(): ArchiveLimits {
+    return this.#options.limits
+  }
+
+  /** Where a layer is, whether it is there or not. */
+  folder(digest: Digest): string {
+    return join(this.#options.root, "layers/sha256", hexOf(digest))
+  }
+
+  /** Where a blob is collected, byte by byte, over as many tries as it takes. */
+  blobPath(digest: Digest): string {
+    return join(this.#options.root, "blobs", hexOf(digest))
+  }
+
+  /** Keeps layers and images from being collected until disposed. */
+  pin(digests: readonly Digest[]): Disposable {
+    for (const digest of digests) this.#pins.set(digest, (this.#pins.get(digest) ?? 0) + 1)
+    let isPinned = true
+    return {
+      [Symbol.dispose]: () => {
+        if (!isPinned) return
+        isPinned = false
+        for (const digest of digests) {
+          const left = (this.#pins.get(digest) ?? 0) - 1
+          if (left > 0) this.#pins.set(digest, left)
+          else this.#pins.delete(digest)
+        }
+      },
+    }
+  }
+
+  /** One at a time for one digest: whoever comes second finds it there. */
+  turn<T>(digest: Digest, work: () => Promise<T>): Promise<T> {
+    return this.#turns.take(digest, work)
+  }
+
+  /** Makes a layer of an archive. With `expected` it must be the one of that name. */
+  async add(packed: AsyncIterable<Uint8Array>, expected?: Digest, signal?: AbortSignal): Promise<LayerRecord> {
+    await using draft = await this.draft()
+    const root = join(draft.path, "root")
+    await mkdir(root, { mode: 0o755 })
+    const { limits } = this.#options
+    const made = await unpack(packed, { root, scratch: draft.path, limits, signal })
+    if (expected !== undefined && made.digest !== expected) throw wrongDigest("the layer", expected, made.digest)
+    const record: LayerRecord = {
+      digest: made.digest,
+      entries: made.entries,
+      bytes: made.fileBytes,
+      opaque: made.opaque,
+    }
+    if (made.skipped.length > 0) {
+      this.#options.log("info", "image.skipped", { layer: made.digest, entries: made.skipped.join(" ") })
+    }
+    // A layer that the catalog knows must be whole after a power cut, too.
+    await run("sync", ["--file-system", root])
+    signal?.throwIfAborted()
+    if (this.catalog.layer(made.digest)) return record
+    renameSync(root, this.folder(made.digest))
+    this.catalog.addLayer(record)
+    return record
+  }
+
+  /** A folder that is gone when its owner is done, or when the store is next opened. */
+  async draft(): Promise<AsyncDisposable & { readonly path: string }> {
+    const path = await mkdtemp(join(this.#options.root, "drafts", "d-"))
+    return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) }
+  }
+
+  /** Takes away what nobody needs. Half-collected blobs stay for `blobsMs`, steps of recipes for `stepsMs`, after their last use. */
+  async collect({ blobsMs, stepsMs, now }: { blobsMs: number; stepsMs: number; now: number }): Promise<Collected> {
+    const { images, layers } = this.catalog.forget((digest) => this.#pins.has(digest), now - stepsMs)
+    for (const digest of layers) await this.#remove(this.folder(digest))
+    const blobs: string[] = []
+    for (const name of readdirSync(join(this.#options.root, "blobs"))) {
+      const path = join(this.#options.root, "blobs", name)
+      if (this.#pins.has(`sha256:${name}`)) continue
+      const stats = await stat(path).catch(() => undefined)
+      if (stats && stats.mtimeMs <= now - blobsMs) blobs.push(path)
+    }
+    for (const path of blobs) await rm(path, { force: true })
+    return { images, layers, blobs: blobs.length }
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#scope.close()
+  }
+
+  /** By way of `drafts`: half of a layer must never be found where layers are. */
+  async #remove(folder: string): Promise<void> {
+    await using draft = await this.draft()
+    await rename(folder, join(draft.path, "gone")).catch((failure: NodeJS.ErrnoException) => {
+      if (failure.code !== "ENOENT") throw failure
+    })
+  }
+
+  /** After whatever happened to the process before us. */
+  async #tidy(): Promise<void> {
+    const { root, log } = this.#options
+    const drafts = readdirSync(join(root, "drafts"))
+    for (const name of drafts) await rm(join(root, "drafts", name), { recursive: true, force: true })
+    const onDisk = new Set(readdirSync(join(root, "layers/sha256")))
+    const known = this.catalog.layers()
+    for (const { digest } of known) {
+      if (onDisk.delete(hexOf(digest))) continue
+      log("error", "image.lost", { layer: digest })
+      this.catalog.dropLayer(digest)
+    }
+    for (const name of onDisk) await this.#remove(join(root, "layers/sha256", name))
+    if (drafts.length + onDisk.size > 0) log("info", "image.tidied", { drafts: drafts.length, layers: onDisk.size })
+  }
+}
+
+export interface Collected {
+  readonly images: readonly Digest[]
+  readonly layers: readonly Digest[]
+  readonly blobs: number
+}
