@@ -14,6 +14,7 @@ export interface Expected {
 }
 
 const pageBytes = 4096
+const namespaces = ["cgroup", "ipc", "mnt", "net", "pid", "user", "uts"]
 
 /** What was asked for and is not in force, each in one sentence. Nothing in it: the sandbox is what it claims to be. */
 export function shortfalls(posture: Posture, expected: Expected): string[] {
@@ -24,12 +25,17 @@ export function shortfalls(posture: Posture, expected: Expected): string[] {
   }
   must(posture.seccompMode === 2, "no system call filter is loaded")
   must(posture.noNewPrivileges, "no-new-privs is off")
-  for (const set of ["permitted", "effective", "bounding"] as const) {
-    const extra = BigInt(`0x${posture.capabilities[set] || "0"}`) & ~expected.capabilitiesMax
+  for (const [set, most] of [
+    ["permitted", expected.capabilitiesMax],
+    ["effective", expected.capabilitiesMax],
+    ["bounding", expected.capabilitiesMax],
+    ["inheritable", 0n],
+    ["ambient", 0n],
+  ] as const) {
+    const digits = posture.capabilities[set]
+    const extra = BigInt(`0x${digits || "0"}`) & ~most
+    must(digits !== "", `the ${set} capabilities cannot be read`)
     must(extra === 0n, `the ${set} capabilities are wider than asked for (${extra.toString(16)})`)
-  }
-  for (const set of ["inheritable", "ambient"] as const) {
-    must(BigInt(`0x${posture.capabilities[set] || "0"}`) === 0n, `there are ${set} capabilities`)
   }
   for (const [kind, map] of [
     ["uid", posture.uidMap],
@@ -39,7 +45,7 @@ export function shortfalls(posture: Posture, expected: Expected): string[] {
     const isOurs = map.length === 1 && range?.inside === 0 && range.outside === idBase && range.count === rangeSize
     must(isOurs, `the ${kind} map is not the one asked for`)
   }
-  for (const [name, { isOwn }] of Object.entries(posture.namespaces)) must(isOwn, `the ${name} namespace is the host's`)
+  for (const name of namespaces) must(posture.namespaces[name]?.isOwn === true, `the ${name} namespace is the host's`)
   for (const controller of ["memory", "pids", "cpu"]) {
     const path = Object.entries(posture.cgroups).find(([names]) => names.split(",").includes(controller))?.[1]
     const isIn = (path ?? posture.cgroups[""] ?? "").endsWith(`/${expected.cgroupName}`)

@@ -47,7 +47,8 @@ function isSame(one: Target, other: Target): boolean {
 }
 
 function mismatch(target: Target, other: string): Denied {
-  return new Denied("host-mismatch", `${target.name} was asked for, and ${shown(other) || "no host"} was named`)
+  const message = `${target.name} was asked for, and ${shown(other) || "no host"} was named`
+  return new Denied("host-mismatch", message, { where: target })
 }
 
 function badRequest(url: string): Denied {

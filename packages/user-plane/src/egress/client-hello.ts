@@ -5,6 +5,8 @@ const clientHello = 1
 const serverNameExtension = 0
 const hostNameType = 0
 const recordBytesMax = 16_384
+/** Nobody cuts a greeting into more, except to make it hard to read. */
+const recordsMax = 32
 
 /**
  * The server name in a TLS ClientHello: undefined while more bytes are needed, `{ name: undefined }` when it has none. Follows the
@@ -35,24 +37,18 @@ export function serverNameOf(bytes: Buffer): { readonly name: string | undefined
 /** The ClientHello's body, out of the records that carry it. */
 function handshakeOf(bytes: Buffer): Buffer | undefined {
   const parts: Buffer[] = []
-  let gathered = 0
-  for (let at = 0; at + 5 <= bytes.length; ) {
+  for (let at = 0; at + 5 <= bytes.length;) {
     const length = bytes.readUInt16BE(at + 3)
-    if (bytes[at] !== handshakeRecord || bytes[at + 1] !== 3 || length === 0 || length > recordBytesMax) throw badHello()
-    const part = bytes.subarray(at + 5, at + 5 + length)
-    parts.push(part)
-    gathered += part.length
-    if (gathered >= 4) {
-      const message = Buffer.concat(parts)
-      if (message[0] !== clientHello) throw badHello()
-      const wanted = 4 + message.readUIntBE(1, 3)
-      if (gathered >= wanted) return message.subarray(4, wanted)
-    }
-    if (part.length < length) return undefined
+    const isRecord = bytes[at] === handshakeRecord && bytes[at + 1] === 3 && length > 0 && length <= recordBytesMax
+    if (!isRecord || parts.length === recordsMax) throw badHello()
+    parts.push(bytes.subarray(at + 5, at + 5 + length))
     at += 5 + length
   }
-  if (bytes.length > 0 && bytes[0] !== handshakeRecord) throw badHello()
-  return undefined
+  const message = Buffer.concat(parts)
+  if (message.length > 0 && message[0] !== clientHello) throw badHello()
+  if (message.length < 4) return undefined
+  const end = 4 + message.readUIntBE(1, 3)
+  return message.length < end ? undefined : message.subarray(4, end)
 }
 
 function nameIn(extension: Buffer): string {

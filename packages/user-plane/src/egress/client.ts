@@ -16,6 +16,8 @@ export class Client {
   readonly #gone = new AbortController()
   readonly #onLate: (client: Client) => void
   #timer: NodeJS.Timeout | undefined
+  /** Requests being answered: a client may send several at once. */
+  #busy = 0
 
   constructor(socket: Socket, idleMs: number, onLate: (client: Client) => void) {
     this.socket = socket
@@ -38,8 +40,7 @@ export class Client {
 
   /** What comes next must be complete in this time, however the bytes drip in. */
   expect(ms: number): void {
-    this.relax()
-    if (!this.socket.destroyed) this.#timer = setTimeout(() => this.#onLate(this), ms)
+    this.#wait(ms, () => this.#onLate(this))
   }
 
   relax(): void {
@@ -47,9 +48,25 @@ export class Client {
     this.#timer = undefined
   }
 
+  /** A request has come. */
+  begin(): void {
+    this.#busy++
+    this.relax()
+  }
+
+  /** It is answered: the next one comes in this time, or the connection is let go. */
+  finish(keepAliveMs: number): void {
+    if (--this.#busy === 0) this.#wait(keepAliveMs, () => this.socket.destroy())
+  }
+
   takeSpare(): Socket | undefined {
     const spare = this.fixed?.spare
     if (this.fixed) this.fixed.spare = undefined
     return spare?.destroyed === false ? spare : undefined
+  }
+
+  #wait(ms: number, act: () => void): void {
+    this.relax()
+    if (!this.socket.destroyed) this.#timer = setTimeout(act, ms)
   }
 }

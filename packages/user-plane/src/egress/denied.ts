@@ -23,12 +23,20 @@ export const denialReasons = {
 
 export type DenialReason = keyof typeof denialReasons
 
+export interface Place {
+  readonly name: string
+  readonly port: number
+}
+
 /** A refusal that the sandbox is told and the person can read. */
 export class Denied extends Fault {
   readonly reason: DenialReason
+  /** Where it wanted to go, when whoever writes it down cannot know. */
+  readonly where: Place | undefined
 
-  constructor(reason: DenialReason, message: string, cause?: unknown) {
-    super(denialReasons[reason].code, message, { hint: denialReasons[reason].hint, cause })
+  constructor(reason: DenialReason, message: string, options: { where?: Place; cause?: unknown } = {}) {
+    super(denialReasons[reason].code, message, { hint: denialReasons[reason].hint, cause: options.cause })
     this.reason = reason
+    this.where = options.where
   }
 }

@@ -68,5 +68,6 @@ function canonicalIPv6(address: string): string {
 }
 
 function badHost(text: string): Denied {
-  return new Denied("bad-host", `"${shown(text)}" is not a host`)
+  const name = shown(text)
+  return new Denied("bad-host", `"${name}" is not a host`, { where: { name, port: 0 } })
 }

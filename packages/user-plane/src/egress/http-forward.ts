@@ -7,13 +7,17 @@ import { authorityOf, type Target } from "./host.ts"
 const httpPort = 80
 
 /** The same request on a connection of its own. A redirect is the client's to follow, and is checked again then. */
-export function outgoing(request: IncomingMessage, via: { target: Target; path: string; socket: Socket }): ClientRequest {
+export function outgoing(
+  request: IncomingMessage,
+  via: { target: Target; path: string; socket: Socket },
+  more: readonly string[] = framing(request.rawHeaders),
+): ClientRequest {
   const { target, path, socket } = via
   const host = target.port === httpPort ? authorityOf(target).replace(/:\d+$/, "") : authorityOf(target)
   return httpRequest({
     method: request.method,
     path,
-    headers: ["Host", host, ...endToEnd(request.rawHeaders, isOurs), ...framing(request.rawHeaders)],
+    headers: ["Host", host, ...endToEnd(request.rawHeaders, isOurs), ...more],
     setHost: false,
     createConnection: () => socket,
   })

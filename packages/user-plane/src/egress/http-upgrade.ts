@@ -5,12 +5,8 @@ import { endToEnd, pairsOf, valuesOf } from "./headers.ts"
 import { splice } from "./splice.ts"
 
 /** What a request that wants another protocol (WebSocket) says about it, for the next connection. */
-export function upgradeHeaders(request: IncomingMessage): readonly (readonly [string, string])[] {
-  const [protocol = ""] = valuesOf(request.rawHeaders, "upgrade")
-  return [
-    ["Connection", "Upgrade"],
-    ["Upgrade", protocol],
-  ]
+export function upgradeHeaders(message: IncomingMessage): string[] {
+  return ["Connection", "Upgrade", "Upgrade", valuesOf(message.rawHeaders, "upgrade")[0] ?? ""]
 }
 
 /**
@@ -27,19 +23,16 @@ export async function upgrade(client: Socket, sent: ClientRequest): Promise<void
     sent.end()
   })
   const { incoming, socket, head } = answer
-  const more: [string, string][] = socket
-    ? [
-        ["Connection", "Upgrade"],
-        ["Upgrade", valuesOf(incoming.rawHeaders, "upgrade")[0] ?? ""],
-      ]
-    : [["Connection", "close"]]
+  const more = socket ? upgradeHeaders(incoming) : ["Connection", "close"]
   client.write(headOf(incoming, more))
   if (!socket) return await pipeline(incoming, client)
   if (head && head.length > 0) socket.unshift(head)
   await splice(client, socket)
 }
 
-function headOf(incoming: IncomingMessage, more: readonly (readonly [string, string])[]): string {
-  const lines = [...pairsOf(endToEnd(incoming.rawHeaders)), ...more].map(([name, value]) => `${name}: ${value}\r\n`)
+function headOf(incoming: IncomingMessage, more: readonly string[]): string {
+  const lines = [...pairsOf([...endToEnd(incoming.rawHeaders), ...more])].map(
+    ([name, value]) => `${name}: ${value}\r\n`,
+  )
   return `HTTP/1.1 ${incoming.statusCode} ${incoming.statusMessage}\r\n${lines.join("")}\r\n`
 }

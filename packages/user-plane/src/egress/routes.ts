@@ -20,6 +20,7 @@ export class Routes {
   readonly #open = new Set<Route>()
   readonly #resolve: Resolve
   readonly #limits: EgressLimits
+  #opening = 0
   #opened = 0
   #sentBytes = 0
   #receivedBytes = 0
@@ -30,9 +31,22 @@ export class Routes {
     this.#limits = limits
   }
 
-  /** Resolves once, checks every address, and dials what was checked. */
   async open(target: Target, signal: AbortSignal): Promise<Socket> {
     this.policy.checkTarget(target)
+    // One connection from the sandbox can ask for many: requests may be sent without waiting for answers.
+    if (this.#open.size + this.#opening >= this.#limits.connectionsMax) {
+      throw new Denied("limit", `more than ${this.#limits.connectionsMax} connections to the outside`)
+    }
+    this.#opening++
+    try {
+      return await this.#connect(target, signal)
+    } finally {
+      this.#opening--
+    }
+  }
+
+  /** Resolves once, checks every address, and dials what was checked. */
+  async #connect(target: Target, signal: AbortSignal): Promise<Socket> {
     const addresses = target.isAddress ? [target.name] : await this.#addresses(target, signal)
     // One forbidden address condemns the name: whoever answers for it tries to lead us somewhere.
     for (const address of addresses) this.policy.checkAddress(target, address)
@@ -40,22 +54,16 @@ export class Routes {
     const route = { target, address, socket }
     this.#add(route)
     // The policy may have changed while this was dialled.
-    this.#check(route)
+    const fault = this.#cutIfForbidden(route)
+    if (fault) throw fault
     return socket
   }
 
-  /** Takes a new policy, and cuts what it forbids. Says what was cut. */
-  replace(policy: Policy): { target: Target; fault: Denied }[] {
+  /** Takes a new policy, and cuts what it forbids; whoever uses it finds out why. Says how many. */
+  replace(policy: Policy): number {
     this.policy = policy
-    return [...this.#open].flatMap((route) => {
-      try {
-        this.#check(route)
-        return []
-      } catch (thrown) {
-        if (!(thrown instanceof Denied)) throw thrown
-        return [{ target: route.target, fault: thrown }]
-      }
-    })
+    const forbidden = [...this.#open].filter((route) => this.#cutIfForbidden(route) !== undefined)
+    return forbidden.length
   }
 
   counters(): { opened: number; open: number; sentBytes: number; receivedBytes: number } {
@@ -85,14 +93,15 @@ export class Routes {
     })
   }
 
-  #check({ target, address, socket }: Route): void {
+  #cutIfForbidden({ target, address, socket }: Route): Denied | undefined {
     try {
       this.policy.checkTarget(target)
       this.policy.checkAddress(target, address)
+      return undefined
     } catch (cause) {
-      const fault = new Denied("policy-changed", `${target.name} is no longer allowed`, cause)
+      const fault = new Denied("policy-changed", `${target.name} is no longer allowed`, { cause })
       socket.destroy(fault)
-      throw fault
+      return fault
     }
   }
 
@@ -106,7 +115,7 @@ export class Routes {
       if (addresses.length > 0) return addresses
     } catch (cause) {
       signal.throwIfAborted()
-      throw new Denied("unresolved", `${target.name} could not be resolved`, cause)
+      throw new Denied("unresolved", `${target.name} could not be resolved`, { cause })
     }
     throw new Denied("unresolved", `${target.name} has no address`)
   }
@@ -129,6 +138,6 @@ export class Routes {
         cause = thrown
       }
     }
-    throw new Denied("unreachable", `${target.name} does not answer on port ${target.port}`, cause)
+    throw new Denied("unreachable", `${target.name} does not answer on port ${target.port}`, { cause })
   }
 }

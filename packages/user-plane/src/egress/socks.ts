@@ -34,7 +34,18 @@ const replies: Readonly<Partial<Record<FaultCode, number>>> = { forbidden: 2, un
 
 /** The answer to a request: done, or why not. */
 export function socksReply(code?: FaultCode): Buffer {
-  return Buffer.from([socksVersion, code === undefined ? 0 : (replies[code] ?? 1), 0, addressTypes.ipv4, 0, 0, 0, 0, 0, 0])
+  return Buffer.from([
+    socksVersion,
+    code === undefined ? 0 : (replies[code] ?? 1),
+    0,
+    addressTypes.ipv4,
+    0,
+    0,
+    0,
+    0,
+    0,
+    0,
+  ])
 }
 
 export function readGreeting(bytes: Buffer): Head<number[]> | undefined {
@@ -80,6 +91,6 @@ function textOf(type: number, address: Buffer): string {
   try {
     return utf8.decode(address.subarray(1))
   } catch (cause) {
-    throw new Denied("bad-host", "SOCKS5: the name is not text", cause)
+    throw new Denied("bad-host", "SOCKS5: the name is not text", { cause })
   }
 }

@@ -1,23 +1,28 @@
 import type { Socket } from "node:net"
+import { Fault } from "@warren/base/fault.ts"
 
 /**
- * Joins two sockets until both directions have ended. Each waits for the other to take what it was given; one that says its last
- * leaves the other free to go on; one that breaks takes the other with it.
+ * Joins a client with the outside until both directions have ended. Each waits for the other to take what it was given; one that
+ * says its last leaves the other free to go on; one that breaks takes the other with it. Throws the fault that cut it, if one did.
  */
-export function splice(left: Socket, right: Socket): Promise<void> {
+export async function splice(client: Socket, outside: Socket): Promise<void> {
+  const ends = [ended(client, outside), ended(outside, client)]
+  if (!client.destroyed && !outside.destroyed) {
+    client.pipe(outside)
+    outside.pipe(client)
+  }
+  await Promise.all(ends)
+  if (outside.errored instanceof Fault) throw outside.errored
+}
+
+function ended(from: Socket, to: Socket): Promise<void> {
   return new Promise((resolve) => {
-    let open = 2
-    const join = (from: Socket, to: Socket): void => {
-      from.on("error", () => to.destroy())
-      from.once("close", () => {
-        if (!from.readableEnded) to.destroy()
-        if (--open === 0) resolve()
-      })
-      from.pipe(to)
-      if (from.destroyed) to.destroy()
+    const close = (): void => {
+      if (!from.readableEnded) to.destroy()
+      resolve()
     }
-    join(left, right)
-    join(right, left)
-    if (left.destroyed && right.destroyed) resolve()
+    if (from.closed) return close()
+    from.on("error", () => to.destroy())
+    from.once("close", close)
   })
 }
