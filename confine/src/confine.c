@@ -13,8 +13,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { LISTENER_FD = 3 };
-
 static const struct failure fine;
 
 static struct failure failed(const char *step) { return (struct failure){step, errno}; }
@@ -58,15 +56,13 @@ static struct failure set_limits(const struct plan *p) {
     return good ? fine : failed("limits");
 }
 
-/* stdin, stdout and stderr lead nowhere; the listener is 3; what is left closes at exec. */
-static struct failure set_descriptors(const struct plan *p) {
+/* stdin, stdout and stderr lead nowhere; the listener stays; everything else closes at exec. */
+static struct failure set_descriptors(void) {
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     if (null < 0) return failed("descriptors");
     for (int fd = 0; fd < 3; fd++)
         if (dup2(null, fd) < 0) return failed("descriptors");
-    /* dup2 onto itself would leave close-on-exec set. */
-    if (p->listener == LISTENER_FD) return fcntl(LISTENER_FD, F_SETFD, 0) == 0 ? fine : failed("descriptors");
-    return dup2(p->listener, LISTENER_FD) == LISTENER_FD ? fine : failed("descriptors");
+    return fcntl(LISTENER_FD, F_SETFD, 0) == 0 ? fine : failed("descriptors");
 }
 
 static struct failure drop_bounding(void) {
@@ -152,7 +148,7 @@ struct failure confine_and_exec(const struct plan *p, pid_t keeper) {
     if (setsid() < 0) return failed("session");
     if ((f = set_limits(p)).step) return f;
     if ((f = make_ruleset(p, &ruleset)).step) return f;
-    if ((f = set_descriptors(p)).step) return f;
+    if ((f = set_descriptors()).step) return f;
     if ((f = drop_privileges(p)).step) return f;
     /* After the uid has changed: the change clears it. */
     if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0 || getppid() != keeper) return wrong("keeper", ESRCH);

@@ -53,10 +53,11 @@ static struct failure prepare(void) {
     struct failure f = landlock_check();
     if (f.step) return f;
     if (!read_filter()) return (struct failure){"filter", EPIPE};
+    // First, so that it gets the number that init will know it by.
+    plan.listener = listen_at(plan.socket);
+    if (plan.listener != LISTENER_FD) return (struct failure){"socket", errno};
     plan.initFile = open(plan.init, O_PATH | O_CLOEXEC);
     if (plan.initFile < 0) return (struct failure){"init", errno};
-    plan.listener = listen_at(plan.socket);
-    if (plan.listener < 0) return (struct failure){"socket", errno};
     return keeper_start() ? f : (struct failure){"keeper", errno};
 }
 

@@ -8,7 +8,7 @@
 
 #include "sys.h"
 
-enum { CGROUPS_MAX = 16, RULES_MAX = 128 };
+enum { CGROUPS_MAX = 16, RULES_MAX = 128, LISTENER_FD = 3 };
 
 struct rule {
     const char *path;

@@ -27,6 +27,9 @@ enum {
     PIPE_GROWN = 256 << 10,
     DRAINS_MAX = 1024,
     LINGER_MS = 2000,
+    FORWARDS_MAX = 4,
+    FORWARD_CONNECTIONS_MAX = 256,
+    FORWARD_UID = 65532, // nobody else's: neither commands nor PID 1 run as it
     ABORT_MS = 500, // a shell has this long to come back after an abort
 };
 

@@ -15,6 +15,7 @@
 
 #include "caps.h"
 #include "config.h"
+#include "forward.h"
 #include "launch.h"
 #include "ops.h"
 #include "process.h"
@@ -111,7 +112,7 @@ static void open_sudo(void) {
 
 static void misused(const char *why) {
     fprintf(stderr, "warren-init: %s\nusage: init --fd N | --listen PATH  --profile dev|strict  --user UID:GID  "
-                    "[--workspace DIR] [--sudo-socket PATH] [--subreaper]\n", why);
+                    "[--workspace DIR] [--sudo-socket PATH] [--forward PORT:PATH] [--subreaper]\n", why);
     exit(2);
 }
 
@@ -130,6 +131,7 @@ static int parse(int argc, char **argv, const char **path) {
         else if (strcmp(name, "--listen") == 0) *path = value;
         else if (strcmp(name, "--workspace") == 0) config.workspace = value;
         else if (strcmp(name, "--sudo-socket") == 0) config.sudoSocket = value;
+        else if (strcmp(name, "--forward") == 0 && forward_add(value)) continue;
         else if (strcmp(name, "--user") == 0 && user_digits(value, &config.uid, &config.gid, &hasGid)) continue;
         else if (strcmp(name, "--profile") == 0 && strcmp(value, "dev") == 0) config.dev = profile = true;
         else if (strcmp(name, "--profile") == 0 && strcmp(value, "strict") == 0) config.dev = false, profile = true;
@@ -160,6 +162,7 @@ int main(int argc, char **argv) {
     usage_start();
     if (path) fd = listen_on(path, 0600);
     if (!listener_open(&hostListener, fd, false)) return perror("warren-init: listen"), 1;
+    if (!forward_start()) return perror("warren-init: forward"), 1;
     if (config.dev) open_sudo();
     if (chdir("/") != 0) return perror("warren-init: chdir"), 1;
     loop_run();

@@ -88,6 +88,8 @@ static void signal_everybody(int number) {
     caps_lower();
 }
 
+bool stop_begun(void) { return stopping; }
+
 void stop_check(void) {
     if (stopping && reap_none_left()) loop_quit();
 }

@@ -7,6 +7,7 @@
 extern const struct conn_ops ops_host;
 
 void stop_begin(uint64_t graceMs); // also on SIGTERM
+bool stop_begun(void);
 void stop_check(void);             // after reaping: is anybody left?
 
 #endif

@@ -9,6 +9,7 @@
 
 #include "caps.h"
 #include "config.h"
+#include "limits.h"
 
 enum { PASSWD_MAX = 256 << 10 };
 
@@ -89,8 +90,8 @@ static enum user_result allowed(const struct user *u) {
     if (u->gid == 0 && !config.dev && u->gid != config.gid) return USER_FORBIDDEN;
     bool same = u->uid == geteuid() && u->gid == getegid();
     if (!caps_can_become()) return same ? USER_OK : USER_FORBIDDEN;
-    // Nobody shares init's own uid: they could signal and trace it. (Run by root, for tests, there is no such uid.)
-    if (geteuid() != 0 && u->uid == geteuid()) return USER_FORBIDDEN;
+    // Nobody shares init's own uid, or its forwarder's: they could signal and trace them. (Run by root, for tests, there is no such uid.)
+    if (geteuid() != 0 && (u->uid == geteuid() || u->uid == FORWARD_UID)) return USER_FORBIDDEN;
     return USER_OK;
 }
 

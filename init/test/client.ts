@@ -149,6 +149,7 @@ export interface Options {
   readonly user?: string
   /** The socket is made by somebody else and inherited, as from a real host. */
   readonly inherit?: boolean
+  readonly forwards?: readonly string[]
 }
 
 const listenThenExec = `use Socket; use Fcntl; $^F = 9; my $path = shift; socket(my $s, AF_UNIX, SOCK_STREAM, 0);
@@ -186,6 +187,7 @@ export class Init implements AsyncDisposable {
       "--sudo-socket",
       this.sudoSocket,
       "--subreaper",
+      ...(options.forwards ?? []).flatMap((forward) => ["--forward", forward]),
     ]
     this.child = spawn(args[0] ?? "", args.slice(1), { stdio: ["pipe", "pipe", "pipe"], env: {} })
     this.child.stderr?.on("data", (chunk: Buffer) => (this.stderr += chunk.toString()))

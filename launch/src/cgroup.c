@@ -61,6 +61,7 @@ void cgroup_hide_hybrid(void)
 	int fd = open("/sys/fs/cgroup/unified/cgroup.controllers", O_RDONLY | O_CLOEXEC);
 	ssize_t n = fd < 0 ? 0 : read(fd, controllers, sizeof controllers);
 	close_fd(&fd);
-	if (n > 1 && umount2(unified, MNT_DETACH) < 0)
+	/* In a user namespace what was mounted before cannot be unmounted, but it can be covered. */
+	if (n > 1 && umount2(unified, MNT_DETACH) < 0 && mount("none", unified, "tmpfs", MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC, "size=4k") < 0)
 		die("cannot hide the cgroup2 mount");
 }

@@ -3,6 +3,7 @@
 #include "cgroup.h"
 #include "loop.h"
 #include "out.h"
+#include "outer.h"
 #include "process.h"
 #include "sys.h"
 
@@ -76,10 +77,14 @@ void child_errand(struct job *j, const struct errand *e)
 	bool made = make_pair(pair);
 	j->child = made ? fork() : -1;
 	if (j->child == 0) {
+		bool entered = outer_enter();
+		int error = errno;
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		dup2(pair[1], 3);
 		syscall(SYS_close_range, 4u, ~0u, 0u);
 		report_open(3);
+		if (!entered)
+			fail_with(error, j->step, "cannot enter the namespaces of the user", NULL);
 		e->run(e);
 		_exit(0);
 	}

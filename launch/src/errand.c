@@ -3,10 +3,11 @@
 #include "child.h"
 #include "layer.h"
 #include "remove.h"
+#include "tree.h"
 
 #include <string.h>
 
-enum { BYTES = 1, SNAPSHOT = 2 };
+enum { BYTES = 1, SNAPSHOT = 2, FOLDERS = 4 };
 
 static const struct {
 	const char *op, *step;
@@ -20,7 +21,25 @@ static const struct {
 	{"layer.usage", "layer", layer_usage, 0},
 	{"layer.snapshot", "layer", layer_snapshot, BYTES | SNAPSHOT},
 	{"layer.remove", "layer", layer_remove, 0},
+	{"folders", "folders", tree_folders, FOLDERS},
+	{"usage", "usage", tree_usage, 0},
 };
+
+#define ID_MAX 4294901759
+
+static void parse_folders(struct request *r, struct errand *e)
+{
+	e->base = (uint32_t)want_number(r, "base", 0, ID_MAX, -1);
+	for (const struct json *v = want_list(r, "folders", 1, FOLDERS_MAX); v && !r->bad; v = json_next(r->doc, v)) {
+		struct request one = {.doc = r->doc, .at = v};
+		const char *path = want_path(&one, "path", false, false);
+		uint32_t mode = (uint32_t)want_number(&one, "mode", 0, 01777, -1);
+		uint32_t owner = (uint32_t)want_number(&one, "owner", 0, 65535, -1);
+		e->folders[e->folder_count++] = (struct folder){path, mode, owner};
+		if (one.bad)
+			bad(r, "folders:", one.why);
+	}
+}
 
 bool on_errand(struct request *r, const char *op)
 {
@@ -28,7 +47,8 @@ bool on_errand(struct request *r, const char *op)
 		if (strcmp(op, errands[i].op) != 0)
 			continue;
 		unsigned fields = errands[i].fields;
-		struct errand e = {.run = errands[i].run};
+		static struct errand e;
+		e = (struct errand){.run = errands[i].run};
 		e.path = want_path(r, fields & SNAPSHOT ? "to" : "path", false, true);
 		if (fields & SNAPSHOT) {
 			e.from = want_path(r, "from", false, true);
@@ -36,6 +56,8 @@ bool on_errand(struct request *r, const char *op)
 		}
 		if (fields & BYTES) /* required: a layer without a limit is asked for, with 0 */
 			e.bytes_max = (uint64_t)want_number(r, "bytesMax", 0, 9007199254740991, -1);
+		if (fields & FOLDERS)
+			parse_folders(r, &e);
 		int64_t timeout = want_number(r, "timeoutMs", 1, 3600000, 600000);
 		struct job *j = request_good(r) ? job_new(ERRAND, errands[i].step, r->id, timeout, NULL, 0) : NULL;
 		if (j)

@@ -28,7 +28,7 @@ int clone_mount(const char *step, const char *path, int userns, uint64_t attribu
 		attr.userns_fd = (uint64_t)userns;
 		if (w_mount_setattr(fd, 0, &attr) == 0)
 			return fd;
-		if (errno != EINVAL && errno != EOPNOTSUPP && errno != ENOSYS)
+		if (errno != EINVAL && errno != EOPNOTSUPP && errno != ENOSYS && errno != EPERM)
 			fail(step, "cannot map the owners of", path);
 		*idmap = false;
 		attr.attr_set = attributes;

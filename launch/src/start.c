@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "start.h"
 #include "mount.h"
+#include "outer.h"
 #include "report.h"
 #include "sys.h"
 
@@ -123,6 +124,8 @@ _Noreturn void start_child(const struct start *s, int report_fd, int stdin_fd, i
 	pid_t launcher = getppid();
 #define LAP(i) (t1 = now_us(), ready.step_us[i] = (uint32_t)(t1 - t0), t0 = t1)
 
+	if (!outer_enter())
+		fail("userns", "cannot enter the namespaces of the user", NULL);
 	/* crun gives its standard streams to the sandbox's user: let it, they are ours alone. */
 	if (fchown(stdin_fd, s->map_base, s->map_base) < 0 || fchown(output_fd, s->map_base, s->map_base) < 0)
 		fail("stdio", "cannot chown a pipe", NULL);
@@ -183,13 +186,18 @@ _Noreturn void start_child(const struct start *s, int report_fd, int stdin_fd, i
 		fail("enter", "cannot make a mount namespace", NULL);
 	write_limits(s);
 	umask(022);
-	if (mount("stage", STAGE, "tmpfs", MS_NOSUID | MS_NODEV, "mode=700,size=4m,nr_inodes=512") < 0 || chdir(STAGE) < 0)
+	if (mount("stage", STAGE, "tmpfs", MS_NOSUID | MS_NODEV, "mode=711,size=4m,nr_inodes=512") < 0 || chdir(STAGE) < 0)
 		fail("stage", "cannot mount a tmpfs on", STAGE);
 	int stage = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	int config = open("config.json", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (stage < 0 || config < 0 || write(config, s->config, s->config_length) != (ssize_t)s->config_length || mkdir("root", 0755) < 0 || mkdir("state", 0700) < 0)
 		fail("stage", "cannot write the bundle", NULL);
 	close(config);
+	/* Without root the launcher is nobody in here: it must find this one file, and be able to read it. */
+	int pid_file = open("pid", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+	if (pid_file < 0)
+		fail("stage", "cannot make the pid file", NULL);
+	close(pid_file);
 	if (libraries >= 0) {
 		if (mkdirat(stage, "lib", 0755) < 0)
 			fail("stage", "cannot make a mount point", "lib");

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "start_request.h"
 #include "child.h"
+#include "outer.h"
 
 #include <limits.h>
 #include <string.h>
@@ -75,8 +76,8 @@ static void parse_map(struct request *r, struct start *s)
 		bad(r, "map", "is missing");
 		return;
 	}
-	/* Never the host's own users: the range begins above 65535. */
-	s->map_base = (uint32_t)want_number(&m, "base", 65536, 4294901759, 0);
+	/* Never the host's own users: the range begins above 65535. Without root 0 is the user, and all others are theirs. */
+	s->map_base = (uint32_t)want_number(&m, "base", outer_is() ? 1 : 65536, 4294901759, 0);
 	s->map_size = (uint32_t)want_number(&m, "size", 1, 1u << 24, 65536);
 	if (m.bad || (uint64_t)s->map_base + s->map_size > 4294967295u)
 		bad(r, "map", "is out of range");

@@ -1,10 +1,12 @@
 import type { Duplex } from "node:stream"
 import { Fault } from "./fault.ts"
-import { encodeJson, FrameDecoder, streamHeader, type StreamTag } from "./frame.ts"
+import { encodeJson, FrameDecoder, streamHeader, type OnBody, type OnBytes, type StreamTag } from "./frame.ts"
 
 export interface FrameChannelHandlers {
-  /** One whole frame body. Its memory may be reused after the call returns: copy what is kept. */
+  /** One whole frame body. */
   body(body: Buffer): void
+  /** Bytes of a stream frame, as they come. Without this, stream frames arrive whole, as bodies. */
+  bytes?(tag: StreamTag, bytes: Buffer): void
   /** Called once, when the channel is over: by the peer, by `close`, or by a fault. */
   end(fault: Fault | undefined): void
 }
@@ -21,6 +23,8 @@ export class FrameChannel implements Disposable {
   readonly #stream: Duplex
   readonly #decoder = new FrameDecoder()
   readonly #handlers: FrameChannelHandlers
+  readonly #onBody: OnBody
+  readonly #onBytes: OnBytes | undefined
   readonly #unsentBytesMax: number
   #hasEnded = false
   #isCorked = false
@@ -29,6 +33,11 @@ export class FrameChannel implements Disposable {
   constructor(stream: Duplex, handlers: FrameChannelHandlers, limits: FrameChannelLimits = {}) {
     this.#stream = stream
     this.#handlers = handlers
+    this.#onBody = (body) => {
+      if (!this.#hasEnded) handlers.body(body)
+    }
+    const { bytes } = handlers
+    this.#onBytes = bytes && ((tag, piece) => void (this.#hasEnded || bytes(tag, piece)))
     this.#unsentBytesMax = limits.unsentBytesMax ?? defaultUnsentBytesMax
     stream.on("data", (chunk: Buffer) => this.#receive(chunk))
     stream.on("drain", () => this.#giveRoom())
@@ -111,9 +120,7 @@ export class FrameChannel implements Disposable {
   #receive(chunk: Buffer): void {
     if (this.#hasEnded) return
     try {
-      this.#decoder.push(chunk, (body) => {
-        if (!this.#hasEnded) this.#handlers.body(body)
-      })
+      this.#decoder.push(chunk, this.#onBody, this.#onBytes)
     } catch (thrown) {
       this.close(Fault.from(thrown))
     }

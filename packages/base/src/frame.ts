@@ -18,8 +18,9 @@ export type StreamTag = (typeof streamTags)[keyof typeof streamTags]
 const headerBytes = 4
 const openBrace = 0x7b
 const lastTag = 4
-/** A peer that sends its bytes one by one must not make us keep an object of a hundred bytes for each. */
-const piecesMax = 1024
+/** The least that is reserved for a frame that comes in pieces; it doubles as they come. */
+const leastKeptBytes = 256
+const nothing = Buffer.alloc(0)
 
 export function encodeJson(value: object): Buffer {
   const text = JSON.stringify(value)
@@ -80,38 +81,76 @@ function depthOf(body: Buffer): number {
   return deepest
 }
 
+export type OnBody = (body: Buffer) => void
+export type OnBytes = (tag: StreamTag, bytes: Buffer) => void
+
 /**
  * Cuts a byte stream into frame bodies. A bad length is found as soon as its bytes are here, before anything is reserved
  * for it; the stream cannot be trusted after that, so the fault is final.
  */
 export class FrameDecoder {
-  #pieces: Buffer[] = []
+  /** What has come of a frame that is not whole yet, and room for more. */
+  #kept: Buffer = nothing
   #haveBytes = 0
   #needBytes = 0
+  #stream: { readonly tag: StreamTag; leftBytes: number } | undefined
 
-  /** Calls `onBody` for each whole frame. A body may share memory with `chunk`. */
-  push(chunk: Buffer, onBody: (body: Buffer) => void): void {
-    this.#pieces.push(chunk)
-    this.#haveBytes += chunk.length
-    // Joined once, when the frame can be whole, not at every chunk.
-    if (this.#haveBytes < this.#needBytes) {
-      if (this.#pieces.length >= piecesMax) this.#pieces = [Buffer.concat(this.#pieces, this.#haveBytes)]
-      return
-    }
-    let rest = this.#pieces.length === 1 ? chunk : Buffer.concat(this.#pieces, this.#haveBytes)
+  /**
+   * Calls `onBody` for each whole frame; what it gets may share memory with `chunk`. With `onBytes`, the bytes of a stream
+   * frame are handed out as they come instead: they need no joining, which is most of the cost of a large output.
+   */
+  push(chunk: Buffer, onBody: OnBody, onBytes?: OnBytes): void {
+    const unread = this.#stream && onBytes ? this.#pass(chunk, this.#stream, onBytes) : chunk
+    if (unread.length === 0) return
+    let rest = this.#haveBytes === 0 ? unread : this.#keep(unread)
+    if (this.#haveBytes > 0 && rest.length < this.#needBytes) return
     for (;;) {
       this.#needBytes = frameBytes(rest)
-      if (rest.length < this.#needBytes) break
-      onBody(rest.subarray(headerBytes, this.#needBytes))
-      rest = rest.subarray(this.#needBytes)
+      const isStream = onBytes !== undefined && rest.length > headerBytes && rest[headerBytes] !== openBrace
+      if (isStream) rest = this.#beginStream(rest, onBytes)
+      else if (rest.length < this.#needBytes) break
+      else {
+        onBody(rest.subarray(headerBytes, this.#needBytes))
+        rest = rest.subarray(this.#needBytes)
+      }
     }
-    this.#pieces = rest.length === 0 ? [] : [rest]
-    this.#haveBytes = rest.length
+    this.#kept = nothing
+    this.#haveBytes = 0
+    if (rest.length > 0) this.#keep(rest)
   }
 
   /** Bytes of a frame that has begun and not ended. */
   get pendingBytes(): number {
-    return this.#haveBytes
+    return this.#haveBytes + (this.#stream?.leftBytes ?? 0)
+  }
+
+  /** Adds a copy (whoever gave the chunk may use its memory again) to what is kept; all of that is returned. */
+  #keep(piece: Buffer): Buffer {
+    const have = this.#haveBytes + piece.length
+    if (this.#kept.length < have) {
+      const larger = Buffer.allocUnsafeSlow(Math.max(have * 2, leastKeptBytes))
+      this.#kept.copy(larger, 0, 0, this.#haveBytes)
+      this.#kept = larger
+    }
+    piece.copy(this.#kept, this.#haveBytes)
+    this.#haveBytes = have
+    return this.#kept.subarray(0, have)
+  }
+
+  #beginStream(rest: Buffer, onBytes: OnBytes): Buffer {
+    const stream = { tag: rest[headerBytes] as StreamTag, leftBytes: this.#needBytes - headerBytes - 1 }
+    this.#stream = stream
+    this.#needBytes = headerBytes
+    return this.#pass(rest.subarray(headerBytes + 1), stream, onBytes)
+  }
+
+  /** Hands out what of the current stream frame is here; returns what follows it. */
+  #pass(chunk: Buffer, stream: { readonly tag: StreamTag; leftBytes: number }, onBytes: OnBytes): Buffer {
+    const bytes = chunk.subarray(0, stream.leftBytes)
+    stream.leftBytes -= bytes.length
+    if (stream.leftBytes === 0) this.#stream = undefined
+    if (bytes.length > 0) onBytes(stream.tag, bytes)
+    return chunk.subarray(bytes.length)
   }
 }
 

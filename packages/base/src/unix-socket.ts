@@ -18,11 +18,11 @@ export async function listenUnix(path: string, onConnection: (socket: Socket) =>
   return server
 }
 
-export function connectUnix(path: string, signal?: AbortSignal): Promise<Socket> {
+export function connectUnix(path: string, signal?: AbortSignal): Promise<Socket & Recycling> {
   return new Promise((resolve, reject) => {
     checkSocketPath(path)
     if (signal?.aborted) return reject(signal.reason)
-    const socket = connect(path)
+    const socket = connectReading(path)
     const abort = (): void => {
       socket.destroy()
       reject(signal?.reason)
@@ -35,6 +35,43 @@ export function connectUnix(path: string, signal?: AbortSignal): Promise<Socket>
     }
     socket.once("connect", () => settle(() => resolve(socket)))
     socket.once("error", (cause) => settle(() => reject(refused(path, cause))))
+  })
+}
+
+const firstReadBytes = 16 * 1024
+const largestReadBytes = 256 * 1024
+const freeMax = 8
+
+/** A connection that takes back the memory its bytes came in. Who does not give it back leaves it to the garbage collector. */
+export interface Recycling {
+  /** Nothing of this memory is used any more. */
+  recycle(memory: ArrayBufferLike): void
+}
+
+/**
+ * A connection whose reads grow with what comes: small ones for short answers (Node's own are 64 KiB each, filled or not),
+ * large ones, and so few, for a flood. Collecting the memory of a flood costs more than reading it, hence `recycle`.
+ */
+function connectReading(path: string): Socket & Recycling {
+  let bytes = firstReadBytes
+  let free: Buffer[] = []
+  const socket: Socket = connect({
+    path,
+    onread: {
+      buffer: () => free.pop() ?? Buffer.allocUnsafeSlow(bytes),
+      callback(count, buffer) {
+        if (count === bytes && bytes < largestReadBytes) {
+          bytes *= 4
+          free = []
+        }
+        return socket.push((buffer as Buffer).subarray(0, count))
+      },
+    },
+  })
+  return Object.assign(socket, {
+    recycle(memory: ArrayBufferLike) {
+      if (memory.byteLength === bytes && free.length < freeMax) free.push(Buffer.from(memory))
+    },
   })
 }
 

@@ -1,8 +1,9 @@
+import { randomInt } from "node:crypto"
 import { once } from "node:events"
 import { Fault } from "@warren/base/fault.ts"
 import { newId } from "@warren/base/id.ts"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { canPause, type Driver, type Sandbox } from "./driver.ts"
+import { canPause, lackOf, type Driver, type Sandbox } from "./driver.ts"
 import { exec, Execution } from "./init/exec.ts"
 import { Files, readAll } from "./init/files.ts"
 import { Operation } from "./init/operation.ts"
@@ -17,6 +18,9 @@ export interface Subject {
 }
 
 const never = new AbortController().signal
+/** A time to sleep that nothing else on this machine sleeps: some drivers show the processes of others, too. */
+const longSleep = (): string => `sleep ${randomInt(1_000_000, 1_000_000_000)}`
+const commandLines = "cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' ' '"
 
 /** What every driver promises. A driver that lacks an ability says so in `abilities`; everything else holds for all. */
 export function conformance(subject: Subject): void {
@@ -34,7 +38,9 @@ export function conformance(subject: Subject): void {
   })
 
   async function create(changes: Partial<SandboxSpec> = {}): Promise<SandboxId> {
-    const spec = specOf(image, changes)
+    const asked = specOf(image, changes)
+    // Where the disk cannot be limited, asking for it is refused; a case below sees to that.
+    const spec = driver.abilities.diskLimit ? asked : { ...asked, limits: { ...asked.limits, diskBytes: 0 } }
     made.push(spec.id)
     await driver.create(spec, never)
     return spec.id
@@ -64,10 +70,10 @@ export function conformance(subject: Subject): void {
 
     it("keeps what was written over a stop and a start", async () => {
       const id = await create()
-      await text(await driver.start(id, never), "echo kept > /workspace/note; echo mine > ~/note")
+      await text(await driver.start(id, never), "echo kept > note; echo mine > ~/note", { cwd: "/workspace" })
       await driver.stop(id)
       const again = await driver.start(id, never)
-      expect(await text(again, "cat /workspace/note ~/note")).toBe("kept\nmine\n")
+      expect(await text(again, "cat note ~/note", { cwd: "/workspace" })).toBe("kept\nmine\n")
     })
 
     it("refuses what makes no sense, with a typed fault", async () => {
@@ -142,12 +148,14 @@ export function conformance(subject: Subject): void {
     })
 
     it("run as an ordinary user without any capability", async () => {
-      expect(await text(sandbox, "id -u; id -g; pwd", { cwd: "/workspace" })).toBe("1000\n1000\n/workspace\n")
-      const status = await text(sandbox, "grep -E '^(Cap|NoNewPrivs|Seccomp:)' /proc/self/status")
-      expect(status.replaceAll("\t", "")).toBe(
-        ["CapInh:", "CapPrm:", "CapEff:", "CapBnd:", "CapAmb:"].map((set) => `${set}0000000000000000\n`).join("") +
-          "NoNewPrivs:1\nSeccomp:2\n",
-      )
+      const ids = await text(sandbox, "id -u; id -g; pwd", { cwd: "/workspace" })
+      if (lackOf(driver, "namespaces") === undefined) expect(ids).toBe("1000\n1000\n/workspace\n")
+      else expect(ids).toMatch(/^[1-9]\d*\n[1-9]\d*\n\/.+\/workspace\n$/)
+      const sets = ["CapInh", "CapPrm", "CapEff", "CapAmb", ...(lackOf(driver, "boundingSet") ? [] : ["CapBnd"])]
+      const status = await text(sandbox, "cat /proc/self/status")
+      for (const set of sets) expect(status).toContain(`\n${set}:\t0000000000000000\n`)
+      expect(status).toContain("\nNoNewPrivs:\t1\n")
+      expect(status).toContain("\nSeccomp:\t2\n")
     })
 
     it("see only their own environment", async () => {
@@ -157,15 +165,11 @@ export function conformance(subject: Subject): void {
         .trim()
         .split("\n")
         .map((line) => line.split("=")[0])
-      expect(names.toSorted((a = "", b = "") => a.localeCompare(b))).toEqual([
-        "HOME",
-        "LOGNAME",
-        "PATH",
-        "SECRET",
-        "SHELL",
-        "USER",
-        "WARREN_OP",
-      ])
+      // A driver whose paths are the host's says where its folders are.
+      const places = lackOf(driver, "namespaces") === undefined ? [] : ["TMPDIR", "WORKSPACE"]
+      expect(new Set(names)).toEqual(
+        new Set(["HOME", "LOGNAME", "PATH", "SECRET", "SHELL", "USER", "WARREN_OP", ...places]),
+      )
       expect(await text(sandbox, "cat /proc/1/environ 2>/dev/null | wc -c")).toBe("0\n")
     })
 
@@ -177,25 +181,28 @@ export function conformance(subject: Subject): void {
       expect(await cat.ended()).toMatchObject({ code: null, signal: "SIGTERM", reason: "signal" })
     })
 
-    it("have a terminal when asked for", async () => {
+    it("have a terminal when asked for", async ({ skip }) => {
+      const lack = lackOf(driver, "terminals")
+      if (lack !== undefined) return skip(lack)
       const result = await exec(sandbox, { argv: ["sh", "-c", "tty; stty size"], pty: { cols: 91, rows: 17 } })
-      expect(result.stdout.toString()).toBe("/dev/pts/0\r\n17 91\r\n")
+      const name = lackOf(driver, "namespaces") === undefined ? "0" : "\\d+"
+      expect(result.stdout.toString()).toMatch(new RegExp(`^/dev/pts/${name}\\r\\n17 91\\r\\n$`))
     })
 
     it("end at their timeout, with all they started", async () => {
-      const result = await sh(sandbox, "setsid sleep 1000 & (sleep 1001 &) ; sleep 1002", { timeoutMs: 200 })
+      const sleeping = longSleep()
+      const result = await sh(sandbox, `setsid ${sleeping}1 & (${sleeping}2 &) ; ${sleeping}3`, { timeoutMs: 200 })
       expect(result.reason).toBe("timeout")
-      expect(await text(sandbox, "cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' ' '")).not.toContain("sleep 100")
+      expect(await text(sandbox, commandLines)).not.toContain(sleeping)
     })
 
     it("end when the caller goes away", async () => {
-      const running = await Execution.start(sandbox, { argv: ["sh", "-c", "echo up; exec sleep 2000"] })
+      const sleeping = longSleep()
+      const running = await Execution.start(sandbox, { argv: ["sh", "-c", `echo up; exec ${sleeping}`] })
       await running.output().next()
       await running[Symbol.asyncDispose]()
       // init reaps before it answers the next operation, or a little later: asked until it is so.
-      await expect
-        .poll(() => text(sandbox, "cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' ' '"))
-        .not.toContain("sleep 2000")
+      await expect.poll(() => text(sandbox, commandLines)).not.toContain(sleeping)
     })
 
     it("that cannot start say why", async () => {
@@ -220,19 +227,39 @@ export function conformance(subject: Subject): void {
       const posture = await sandbox.posture()
       expect(posture.seccompMode).toBe(2)
       expect(posture.noNewPrivileges).toBe(true)
-      expect(posture.limits).toEqual({ cpus: 0.5, memoryBytes: 128 * 1024 * 1024, pidsMax: 64 })
-      expect(Object.values(posture.namespaces).every((namespace) => namespace.isOwn)).toBe(true)
-      expect(posture.uidMap[0]?.outside).toBeGreaterThan(65_535)
+      if (lackOf(driver, "limits") === undefined) {
+        expect(posture.limits).toEqual({ cpus: 0.5, memoryBytes: 128 * 1024 * 1024, pidsMax: 64 })
+      }
+      if (lackOf(driver, "namespaces") === undefined) {
+        expect(Object.values(posture.namespaces).every((namespace) => namespace.isOwn)).toBe(true)
+        expect(posture.uidMap[0]?.outside).toBeGreaterThan(65_535)
+      }
+      // Whoever lacks one of these says so where it is looked for.
+      const lacks = (["namespaces", "limits"] as const).filter((usual) => lackOf(driver, usual) !== undefined)
+      expect(posture.degraded.length).toBeGreaterThanOrEqual(lacks.length)
     })
 
-    it("shows no process, mount or network of the host", async () => {
+    it("shows no secret of the host", async () => {
       const sandbox = await start()
-      expect(await text(sandbox, "ls /proc | grep -c '^[0-9]'; cat /proc/1/comm")).toMatch(/^[34]\n(warren-)?init\n$/)
-      expect(await text(sandbox, "tail -n +3 /proc/net/dev | cut -d: -f1 | tr -d ' '")).toBe("lo\n")
       expect(await text(sandbox, "ls /root /home 2>&1; cat /etc/shadow 2>&1")).not.toMatch(/ssh|\$y\$|\$6\$/)
     })
 
-    it("gives root inside in profile dev, and none in strict", async () => {
+    it("shows no process, mount or network of the host", async ({ skip }) => {
+      const lack = lackOf(driver, "namespaces")
+      if (lack !== undefined) return skip(lack)
+      const sandbox = await start()
+      expect(await text(sandbox, "ls /proc | grep -c '^[0-9]'; cat /proc/1/comm")).toMatch(/^[34]\n(warren-)?init\n$/)
+      expect(await text(sandbox, "tail -n +3 /proc/net/dev | cut -d: -f1 | tr -d ' '")).toBe("lo\n")
+    })
+
+    it("gives no root inside in profile strict", async () => {
+      const strict = await start({ profile: "strict" })
+      await expect(exec(strict, { argv: ["id"], user: "root" })).rejects.toMatchObject({ code: "forbidden" })
+      expect((await sh(strict, "sudo id")).code).not.toBe(0)
+    })
+
+    it("gives root inside in profile dev", async ({ skip }) => {
+      if (!driver.abilities.rootInside) return skip(driver.abilities.reasons["rootInside"])
       const dev = await start()
       expect(
         await text(dev, "id -u; touch /usr/local/made && chown 1000 /usr/local/made && stat -c %u /usr/local/made", {
@@ -240,22 +267,29 @@ export function conformance(subject: Subject): void {
         }),
       ).toBe("0\n1000\n")
       expect(await text(dev, "sudo id -u; sudo sh -c 'exit 5'; echo $?")).toBe("0\n5\n")
-      const strict = await start({ profile: "strict" })
-      await expect(exec(strict, { argv: ["id"], user: "root" })).rejects.toMatchObject({ code: "forbidden" })
-      expect((await sh(strict, "sudo id")).code).not.toBe(0)
     })
 
     it("keeps a read-only root read-only, and the workspace writable", async () => {
       const sandbox = await start({ isRootReadOnly: true })
       const attempts =
-        "for p in / /usr /etc /var /opt; do touch $p/x 2>/dev/null && echo wrote $p; done; touch /workspace/x /tmp/x && echo fine"
-      expect(await text(sandbox, attempts, { user: "root" })).toBe("fine\n")
-      expect(await text(sandbox, "touch /workspace/y /tmp/y ~/y && echo fine")).toBe("fine\n")
+        'for p in / /usr /etc /var /opt; do touch $p/x 2>/dev/null && echo wrote $p; done; touch x "${TMPDIR:-/tmp}/x" && echo fine'
+      const user = driver.abilities.rootInside ? "root" : "user"
+      expect(await text(sandbox, attempts, { user, cwd: "/workspace" })).toBe("fine\n")
+      expect(await text(sandbox, 'touch y "${TMPDIR:-/tmp}/y" ~/y && echo fine', { cwd: "/workspace" })).toBe("fine\n")
     })
   })
 
   describe("limits", () => {
-    it("kill what takes too much memory, and say so", async () => {
+    it("are refused where they cannot be kept", async ({ skip }) => {
+      if (driver.abilities.diskLimit) return skip("the disk can be limited here")
+      const spec = specOf(image, { limits: { ...defaultLimits, diskBytes: 1_000_000 } })
+      await expect(driver.create(spec, never)).rejects.toMatchObject({ code: "unsupported" })
+      expect(await driver.exists(spec.id)).toBe(false)
+    })
+
+    it("kill what takes too much memory, and say so", async ({ skip }) => {
+      const lack = lackOf(driver, "limits")
+      if (lack !== undefined) return skip(lack)
       const sandbox = await start({ limits: { ...defaultLimits, memoryBytes: 64 * 1024 * 1024 } })
       const bomb = await sh(sandbox, "head -c 200m /dev/zero | tail | wc -c; exec tail /dev/zero")
       expect(bomb.reason).toBe("oom")
@@ -266,7 +300,7 @@ export function conformance(subject: Subject): void {
     it("hold a fork bomb", async () => {
       const sandbox = await start({ limits: { ...defaultLimits, pidsMax: 64 } })
       await sh(sandbox, "bomb() { bomb | bomb & }; bomb; sleep 1", { timeoutMs: 2_000 })
-      expect((await sandbox.stats()).pidsRefused).toBeGreaterThan(0)
+      if (lackOf(driver, "limits") === undefined) expect((await sandbox.stats()).pidsRefused).toBeGreaterThan(0)
       await expect.poll(() => text(sandbox, "echo alive").catch((thrown: Fault) => thrown.code)).toBe("alive\n")
     })
   })
@@ -280,7 +314,9 @@ export function conformance(subject: Subject): void {
       expect(await readAll(files.read("/workspace/a/b.bin", { offset: 2, limit: 3 }), 1_000)).toEqual(
         bytes.subarray(2, 5),
       )
-      expect(await files.stat("/workspace/a/b.bin")).toMatchObject({ type: "file", size: 8, mode: 0o640, uid: 1000 })
+      const { uid, ...entry } = await files.stat("/workspace/a/b.bin")
+      expect(entry).toMatchObject({ type: "file", size: 8, mode: 0o640 })
+      if (lackOf(driver, "namespaces") === undefined) expect(uid).toBe(1000)
       const changes = await files.watch("/workspace", { recursive: true })
       await files.move("/workspace/a/b.bin", "/workspace/c.bin")
       for await (const change of changes) if (change.path.includes("c.bin") || change.to?.includes("c.bin")) break
@@ -293,10 +329,7 @@ export function conformance(subject: Subject): void {
     it("lead nowhere outside", async () => {
       const sandbox = await start()
       const files = new Files(sandbox)
-      await sh(
-        sandbox,
-        "ln -s /etc/shadow /workspace/shadow; ln -s /proc/1/root/etc /workspace/up; mkfifo /workspace/fifo",
-      )
+      await sh(sandbox, "ln -s /etc/shadow shadow; ln -s /proc/1/root/etc up; mkfifo fifo", { cwd: "/workspace" })
       await expect(readAll(files.read("/workspace/shadow"), 1_000)).rejects.toBeInstanceOf(Fault)
       await expect(readAll(files.read("/workspace/up/shadow"), 1_000)).rejects.toBeInstanceOf(Fault)
       await expect(readAll(files.read("/workspace/fifo"), 1_000)).rejects.toMatchObject({ code: "invalid" })
@@ -320,7 +353,9 @@ export function conformance(subject: Subject): void {
       expect((await shell.run("echo next")).output.toString()).toBe("next\n")
     })
 
-    it("are reached by connecting inside", async () => {
+    it("are reached by connecting inside", async ({ skip }) => {
+      const lack = lackOf(driver, "ports")
+      if (lack !== undefined) return skip(lack)
       const sandbox = await start()
       const program = "require('net').createServer(s=>s.end('hi '+s.remoteAddress)).listen(8080,()=>console.log('up'))"
       await using server = await Execution.start(sandbox, { argv: ["node", "-e", program] })
@@ -339,10 +374,9 @@ export function conformance(subject: Subject): void {
   describe("numbers", () => {
     it("are there and plausible", async () => {
       const sandbox = await start()
-      await sh(
-        sandbox,
-        "head -c 5m /dev/zero > /workspace/five; sync -f /workspace/five; i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done",
-      )
+      await sh(sandbox, "head -c 5m /dev/zero > five; sync -f five; i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done", {
+        cwd: "/workspace",
+      })
       const stats = await sandbox.stats()
       expect(stats.diskBytes).toBeGreaterThan(5_000_000)
       expect(stats.cpuUs).toBeGreaterThan(1_000)
@@ -369,16 +403,16 @@ export function conformance(subject: Subject): void {
 
   it("finds its sandboxes again after the process that made them is gone", async () => {
     const sandbox = await start()
-    await exec(sandbox, { argv: ["sh", "-c", "sleep 3000 & echo kept > /workspace/note"] })
+    const sleeping = longSleep()
+    await exec(sandbox, { argv: ["sh", "-c", `${sleeping} & echo kept > note`], cwd: "/workspace" })
     await driver[Symbol.asyncDispose]()
     driver = await subject.open()
     const found: Sandbox[] = []
     for await (const one of driver.adopt(never)) found.push(one)
     const again = found.find((one) => one.id === sandbox.id)
     if (!again) throw new Error("the sandbox was not adopted")
-    expect(await text(again, "cat /workspace/note; cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' ' '")).toMatch(
-      /^kept\n.*sleep 3000/s,
-    )
+    expect(await text(again, "cat note", { cwd: "/workspace" })).toBe("kept\n")
+    expect(await text(again, commandLines)).toContain(sleeping)
     await driver.destroy(again.id)
     await again.ended
   })

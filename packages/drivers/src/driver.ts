@@ -13,6 +13,29 @@ export interface Abilities {
   readonly reasons: Readonly<Record<string, string>>
 }
 
+/** What a sandbox has beyond that, unless its driver says under the same name in `reasons` why not. */
+export type Usual =
+  /** Its own process list, mounts, ids, host name and paths: `/workspace` is there under that name. */
+  | "namespaces"
+  | "mounts"
+  /** Of memory, cpu and processes. */
+  | "limits"
+  | "terminals"
+  /** Programs inside may listen, and are reached by connecting inside. */
+  | "ports"
+  /** The capability bounding set of commands is empty. */
+  | "boundingSet"
+  /** Programs inside may change the modes of their files. */
+  | "modes"
+  /** Strong enough a wall for an agent with a shell, or with a browser. */
+  | "shellTools"
+  | "browserTools"
+
+/** Why a driver's sandboxes lack something that is usual; undefined when they have it. */
+export function lackOf(driver: Driver, usual: Usual): string | undefined {
+  return driver.abilities.reasons[usual]
+}
+
 /** One precondition on this machine. */
 export interface Probe {
   readonly name: string

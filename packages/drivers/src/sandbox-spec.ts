@@ -13,6 +13,8 @@ export interface Limits {
   readonly openFilesMax: number
   /** Of everything it writes. 0 asks for no limit: the only thing possible where the disk cannot give one. */
   readonly diskBytes: number
+  /** Where this machine cannot limit memory, cpu and processes: run without, instead of not at all. */
+  readonly mayBeUnlimited?: true
 }
 
 export const defaultLimits: Limits = {
@@ -59,7 +61,7 @@ interface Range {
   readonly max: number
 }
 
-const ranges: Readonly<Record<keyof Limits, Range>> = {
+const ranges: Readonly<Record<Exclude<keyof Limits, "mayBeUnlimited">, Range>> = {
   cpus: { min: 0.01, max: 1024 },
   memoryBytes: { min: 8 * 1024 * 1024, max: 2 ** 46 },
   pidsMax: { min: 8, max: 1_000_000 },
@@ -70,7 +72,7 @@ const ranges: Readonly<Record<keyof Limits, Range>> = {
 /** Refuses limits that mean nothing, by name. */
 export function checkLimits(limits: Limits): void {
   for (const [name, range] of Object.entries(ranges)) {
-    const value = limits[name as keyof Limits]
+    const value = limits[name as keyof typeof ranges]
     const isWhole = name === "cpus" || Number.isInteger(value)
     if (!(isWhole && value >= range.min && value <= range.max)) {
       throw new Fault("invalid", `the limit ${name} is ${value}; it must be from ${range.min} to ${range.max}`)

@@ -53,7 +53,7 @@ export class Execution implements AsyncDisposable {
     this.#operation.control(message)
   }
 
-  /** Output as it comes. Reading slowly holds the process back. Ends when the process has ended. */
+  /** Output as it comes; a piece is good until the next is asked for. Reading slowly holds the process back. Ends when the process has ended. */
   async *output(): AsyncGenerator<Output, void, void> {
     while (!this.#ended) {
       const item = await this.#operation.next()
@@ -89,7 +89,8 @@ export async function exec(sandbox: Sandbox, options: SpawnOptions, signal?: Abo
   await using execution = await Execution.start(sandbox, { outputBytesMax: outputBytesDefault, ...options }, signal)
   const stdout: Buffer[] = []
   const stderr: Buffer[] = []
-  for await (const { stream, bytes } of execution.output()) (stream === "stderr" ? stderr : stdout).push(bytes)
+  for await (const { stream, bytes } of execution.output())
+    (stream === "stderr" ? stderr : stdout).push(Buffer.from(bytes))
   const ended = await execution.ended()
   return { ...ended, stdout: Buffer.concat(stdout), stderr: Buffer.concat(stderr) }
 }

@@ -110,7 +110,7 @@ export async function readAll(pieces: AsyncIterable<Buffer>, bytesMax: number): 
   for await (const piece of pieces) {
     bytes += piece.length
     if (bytes > bytesMax) throw new Fault("limit", `the file is larger than ${bytesMax} bytes`)
-    kept.push(piece)
+    kept.push(Buffer.from(piece))
   }
   return Buffer.concat(kept)
 }

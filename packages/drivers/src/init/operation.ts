@@ -2,14 +2,15 @@ import type { Duplex } from "node:stream"
 import { getSystemErrorMap } from "node:util"
 import { Fault, faultCodes, type FaultCode } from "@warren/base/fault.ts"
 import { FrameChannel } from "@warren/base/frame-channel.ts"
-import { decodeJson, encodeJson, isJson, streamTags, type StreamTag } from "@warren/base/frame.ts"
+import { decodeJson, encodeJson, streamTags, type StreamTag } from "@warren/base/frame.ts"
+import type { Recycling } from "@warren/base/unix-socket.ts"
 import { InitEvent, type InitControl, type InitRequest } from "@warren/protocol/init.ts"
 import type { z } from "zod"
 
 export type Request = z.input<typeof InitRequest>
 export type Control = z.input<typeof InitControl>
 export type Event = z.output<typeof InitEvent>
-/** Raw bytes that init sent. */
+/** Raw bytes that init sent. They are good until the next thing is asked for; who keeps them copies them. */
 export class Chunk {
   readonly tag: StreamTag
   readonly bytes: Buffer
@@ -30,7 +31,11 @@ const keptBytesMax = 1024 * 1024
 export class Operation implements AsyncDisposable {
   readonly #channel: FrameChannel
   readonly #signal: AbortSignal | undefined
+  readonly #stream: Duplex
+  /** How many chunks of each piece of memory are still to be read. */
+  readonly #uses = new Map<ArrayBufferLike, number>()
   #items: (Event | Chunk)[] = []
+  #taken: Chunk | undefined
   #keptBytes = 0
   #end: { readonly fault: unknown } | undefined
   #wake: (() => void) | undefined
@@ -38,8 +43,10 @@ export class Operation implements AsyncDisposable {
 
   constructor(stream: Duplex, request: Request, signal?: AbortSignal) {
     this.#signal = signal
+    this.#stream = stream
     this.#channel = new FrameChannel(stream, {
       body: (body) => this.#receive(body),
+      bytes: (tag, bytes) => this.#keep(tag, bytes),
       end: (fault) => this.#finish(fault ?? new Fault("unavailable", "the sandbox closed the connection")),
     })
     if (signal?.aborted) this.#abort()
@@ -67,10 +74,12 @@ export class Operation implements AsyncDisposable {
 
   /** The next thing init says. A refusal, a lost connection and a cancellation are thrown. */
   async next(): Promise<Event | Chunk> {
+    if (this.#taken) this.#release(this.#taken)
+    this.#taken = undefined
     for (;;) {
       const item = this.#items.shift()
       if (item) {
-        if (item instanceof Chunk) this.#release(item.bytes.length)
+        if (item instanceof Chunk) this.#taken = item
         else if (item.ev === "fault") throw faultOf(item)
         return item
       }
@@ -96,23 +105,34 @@ export class Operation implements AsyncDisposable {
   }
 
   #receive(body: Buffer): void {
-    if (!isJson(body)) {
-      // The frame's memory belongs to the socket; what waits for a reader is our own.
-      const bytes = Buffer.from(body.subarray(1))
-      this.#items.push(new Chunk((body[0] ?? streamTags.raw) as StreamTag, bytes))
-      this.#keptBytes += bytes.length
-      if (this.#keptBytes > keptBytesMax) this.#channel.pause()
-    } else {
-      const event = InitEvent.safeParse(decodeJson(body))
-      if (!event.success) throw new Fault("internal", "init sent a message that is not one", { cause: event.error })
-      this.#items.push(event.data)
-    }
+    const event = InitEvent.safeParse(decodeJson(body))
+    if (!event.success) throw new Fault("internal", "init sent a message that is not one", { cause: event.error })
+    this.#items.push(event.data)
     this.#awake()
   }
 
-  #release(bytes: number): void {
-    this.#keptBytes -= bytes
+  #keep(tag: StreamTag, bytes: Buffer): void {
+    this.#items.push(new Chunk(tag, bytes))
+    this.#uses.set(bytes.buffer, (this.#uses.get(bytes.buffer) ?? 0) + 1)
+    this.#keptBytes += bytes.length
+    if (this.#keptBytes > keptBytesMax) this.#channel.pause()
+    this.#awake()
+  }
+
+  /** The reader is done with a chunk: its memory goes back when no other chunk is in it. */
+  #release({ bytes }: Chunk): void {
+    const uses = (this.#uses.get(bytes.buffer) ?? 1) - 1
+    if (uses > 0) this.#uses.set(bytes.buffer, uses)
+    else {
+      this.#uses.delete(bytes.buffer)
+      if (this.#isRecycling(this.#stream)) this.#stream.recycle(bytes.buffer)
+    }
+    this.#keptBytes -= bytes.length
     if (this.#keptBytes <= keptBytesMax / 2) this.#channel.resume()
+  }
+
+  #isRecycling(stream: Duplex): stream is Duplex & Recycling {
+    return "recycle" in stream
   }
 
   #finish(fault: unknown): void {

@@ -58,7 +58,7 @@ export class Shell {
     const output: Buffer[] = []
     for (;;) {
       const item = await operation.next()
-      if (item instanceof Chunk) output.push(item.bytes)
+      if (item instanceof Chunk) output.push(Buffer.from(item.bytes))
       else if (item.ev === "done") {
         const { ev: _, ...done } = item
         return { ...done, reason: oom.reason(done), output: Buffer.concat(output) }

@@ -75,13 +75,14 @@ const etcWritten: Readonly<Record<string, string>> = {
     'export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin\nif [ "${PS1-}" ] && [ -n "${BASH-}" ] && [ -f /etc/bash.bashrc ]; then . /etc/bash.bashrc; fi',
 }
 
-interface Folder {
+/** A folder with the owner it has inside. */
+export interface Folder {
   readonly path: string
   readonly mode: number
   readonly owner: number
 }
 
-const folders: readonly Folder[] = [
+export const folders: readonly Folder[] = [
   ...["usr", "etc", "var", "opt", "srv", "mnt", "media", "run", "proc", "sys", "dev", "boot"].map((path) => ({
     path,
     mode: 0o755,

@@ -13,7 +13,7 @@ import {
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { describe, expect, it } from "vitest"
-import { cgroupParent, differences, footprint } from "./testing/invariants.ts"
+import { cgroupParent, differences, footprint, lasting } from "./testing/invariants.ts"
 import { Fixture, never } from "./testing/fixture.ts"
 
 /** The check itself: whatever a driver could leave behind is planted once, and found. */
@@ -53,12 +53,12 @@ describe("what is left behind", () => {
     const before = footprint(fixture.root)
     const sandbox = await fixture.start()
     const parts = new Set(differences(before, footprint(fixture.root)).map((line) => line.split(":")[0]))
-    expect([...parts].toSorted()).toEqual(["cgroups", "descriptors", "files", "namespaces", "processes"])
+    expect([...parts].map(String).toSorted()).toEqual(["cgroups", "descriptors", "files", "namespaces", "processes"])
     await fixture.driver.stop(sandbox.id)
     const stopped = differences(before, footprint(fixture.root)).map((line) => line.split(":")[0])
     expect([...new Set(stopped)]).toEqual(["files"])
     await fixture.driver.start(sandbox.id, never)
     await fixture.driver.destroy(sandbox.id)
-    expect(differences(before, footprint(fixture.root))).toEqual([])
+    expect(await lasting(before, fixture.root)).toEqual([])
   })
 })

@@ -4,6 +4,8 @@ import { Fault, type FaultCode } from "@warren/base/fault.ts"
 import { decodeJson, encodeJson, FrameDecoder } from "@warren/base/frame.ts"
 import type { Log } from "@warren/base/log.ts"
 import { z } from "zod"
+import type { Folder } from "./host-image.ts"
+import type { SubordinateIds } from "./subordinate-ids.ts"
 
 /** A process, named so that a recycled pid is never taken for it. */
 export interface ProcessName {
@@ -29,6 +31,8 @@ export interface StartRequest {
   readonly libraries?: string
   /** Limits of the new user namespace, by their names in /proc/sys/user. */
   readonly userLimits: Readonly<Record<string, number>>
+  /** Owners as they are on disk; false where the kernel does not let us map them. */
+  readonly idmap: boolean
   readonly timeoutMs: number
 }
 
@@ -64,6 +68,9 @@ const Failure = z.object({
 const Answer = z.object({ id: z.int().nullable(), ok: z.unknown().optional(), fault: Failure.optional() })
 const Listening = z.object({ event: z.literal("listening"), id: z.int() })
 
+/** Of its last words. */
+const saidBytesMax = 1_000
+
 interface Waiting {
   resolve(value: unknown): void
   reject(fault: Fault): void
@@ -81,22 +88,29 @@ export class Launcher implements AsyncDisposable {
   #lastId = 0
   #ended: Fault | undefined
 
-  /** `roots`: the folders below which it may remove things. */
-  constructor(program: string, roots: readonly string[], log: Log) {
-    this.#child = spawn(
-      program,
-      roots.flatMap((root) => ["--root", root]),
-      { stdio: ["pipe", "pipe", "pipe"] },
-    )
+  /** `roots`: the folders below which it may remove things. `ids`: those of an ordinary user. */
+  constructor(program: string, roots: readonly string[], log: Log, ids?: SubordinateIds) {
+    const own = ids ? ["--ids", `${ids.uid}:${ids.gid}:${ids.count}`] : []
+    this.#child = spawn(program, [...roots.flatMap((root) => ["--root", root]), ...own], {
+      stdio: ["pipe", "pipe", "pipe"],
+    })
     this.#child.stdout?.on("data", (chunk: Buffer) => this.#receive(chunk))
-    this.#child.stderr?.on("data", (chunk: Buffer) => log("warn", "launch.stderr", { text: chunk.toString() }))
+    let said = ""
+    this.#child.stderr?.on("data", (chunk: Buffer) => {
+      said = (said + chunk.toString()).slice(-saidBytesMax)
+      log("warn", "launch.stderr", { text: chunk.toString() })
+    })
     // A write after it died fails here; its end is told by `exit`.
     this.#child.stdin?.on("error", () => undefined)
     this.#child.once("error", (cause) => {
       this.#end(new Fault("unavailable", `cannot run ${program}`, { cause, hint: "build it with: npm run build" }))
     })
-    this.#child.once("exit", (code, signal) => {
-      this.#end(new Fault("unavailable", `the launcher ended (${signal ?? code})`))
+    // Not before all it said has been read.
+    this.#child.once("close", (code, signal) => {
+      const why = said === "" ? "" : `: ${said.trim()}`
+      this.#end(
+        new Fault("unavailable", `the launcher ended (${signal ?? code})${why}`, { hint: "see: npm run doctor" }),
+      )
     })
   }
 
@@ -137,6 +151,16 @@ export class Launcher implements AsyncDisposable {
   /** Removes a folder with all that is in it, never through a link or into another mount. */
   async remove(path: string): Promise<void> {
     await this.#ask({ op: "remove", path })
+  }
+
+  /** Makes folders below `path`, owned by `base` plus their owner. */
+  async makeFolders(path: string, base: number, folders: readonly Folder[]): Promise<void> {
+    await this.#ask({ op: "folders", path, base, folders })
+  }
+
+  /** Bytes on disk of everything below a folder, also of what we may not read ourselves. */
+  async usage(path: string): Promise<number> {
+    return Usage.parse(await this.#ask({ op: "usage", path })).bytes
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -4,6 +4,9 @@ import type { Cgroup } from "./cgroup/cgroup.ts"
 
 const namespaces = ["cgroup", "ipc", "mnt", "net", "pid", "user", "uts"]
 
+/** Ours, which do not change. */
+const hostNamespaces = Object.fromEntries(namespaces.map((name) => [name, readlinkSync(`/proc/self/ns/${name}`)]))
+
 /** Reads back, from the kernel, what holds for the process `pid`. */
 export function measure(pid: number, cgroup: Cgroup, degraded: readonly string[]): Posture {
   const proc = (file: string): string => readFileSync(`/proc/${pid}/${file}`, "utf8")
@@ -36,7 +39,7 @@ export function measure(pid: number, cgroup: Cgroup, degraded: readonly string[]
 
 function namespaceOf(pid: number, name: string): { id: string; isOwn: boolean } {
   const id = readlinkSync(`/proc/${pid}/ns/${name}`)
-  return { id, isOwn: id !== readlinkSync(`/proc/self/ns/${name}`) }
+  return { id, isOwn: id !== hostNamespaces[name] }
 }
 
 function idMap(text: string): IdRange[] {

@@ -33,14 +33,17 @@ const withoutNamespace = (type: string): Spoil =>
   config(({ linux }) => void (linux.namespaces = linux.namespaces.filter((namespace) => namespace.type !== type)))
 const withoutOption = (at: string, option: string): Spoil =>
   config(({ mounts }) => {
-    for (const mount of mounts) if (mount.destination === at) mount.options = mount.options.filter((one) => one !== option)
+    for (const mount of mounts)
+      if (mount.destination === at) mount.options = mount.options.filter((one) => one !== option)
   })
 const withoutMount = (at: string): Spoil =>
   config((loose) => void (loose.mounts = loose.mounts.filter(({ destination }) => destination !== at)))
-const withoutGroup = (controller: string): Spoil => (request) => ({
-  ...request,
-  cgroups: request.cgroups.filter((folder) => !folder.startsWith(`/sys/fs/cgroup/${controller}/`)),
-})
+const withoutGroup =
+  (controller: string): Spoil =>
+  (request) => ({
+    ...request,
+    cgroups: request.cgroups.filter((folder) => !folder.startsWith(`/sys/fs/cgroup/${controller}/`)),
+  })
 
 /** What was asked for is in force, or there is no sandbox. */
 describe("posture", () => {
@@ -68,9 +71,17 @@ describe("posture", () => {
     ["noexec of /proc", withoutOption("/proc", "noexec"), /\/proc is mounted without noexec/],
     ["nosuid of /tmp", withoutOption("/tmp", "nosuid"), /\/tmp is mounted without nosuid/],
     ["/tmp", withoutMount("/tmp"), /\/tmp is not a mount of its own/],
-    ["a read-only /proc/sys", config(({ linux }) => void (linux.readonlyPaths = [])), /\/proc\/sys is not a mount of its own/],
+    [
+      "a read-only /proc/sys",
+      config(({ linux }) => void (linux.readonlyPaths = [])),
+      /\/proc\/sys is not a mount of its own/,
+    ],
     ["the masks", config(({ linux }) => void (linux.maskedPaths = [])), /\/proc\/keys is not covered/],
-    ["the range of owners", (request) => ({ ...request, map: { ...request.map, base: request.map.base + 65_536 } }), /map is not the one asked for/],
+    [
+      "the range of owners",
+      (request) => ({ ...request, map: { ...request.map, base: request.map.base + 65_536 } }),
+      /map is not the one asked for/,
+    ],
   ])("refuses a sandbox without %s, says so, and leaves nothing of it", async (_, by, message) => {
     await fixture.leavesNothing(async () => {
       const id = await fixture.create()
@@ -81,7 +92,7 @@ describe("posture", () => {
       expect(pidsIn(fixture.root, id)).toEqual([])
       // It was the start that was spoiled, not the sandbox.
       expect(await text(await fixture.driver.start(id, never), "echo alive")).toBe("alive\n")
-      await fixture.driver.destroy(id)
+      await fixture.destroy(id)
     })
   })
 
@@ -99,10 +110,13 @@ describe("posture", () => {
       const id = await fixture.create()
       await spoiled(by, async () => {
         const thrown = await fixture.driver.start(id, never).catch((failure: unknown) => failure)
-        expect(thrown).toMatchObject({ name: "Fault", code: expect.stringMatching(/^(unavailable|invalid|not_found)$/) as string })
+        expect(thrown).toMatchObject({
+          name: "Fault",
+          code: expect.stringMatching(/^(unavailable|invalid|not_found)$/) as string,
+        })
       })
       expect(pidsIn(fixture.root, id)).toEqual([])
-      await fixture.driver.destroy(id)
+      await fixture.destroy(id)
     })
   })
 
@@ -111,9 +125,13 @@ describe("posture", () => {
       const id = await fixture.create({ isRootReadOnly: true })
       await spoiled(
         config(({ root }) => void (root.readonly = false)),
-        () => expect(fixture.driver.start(id, never)).rejects.toMatchObject({ code: "unavailable", message: expect.stringMatching(/\/ is mounted without ro/) as string }),
+        () =>
+          expect(fixture.driver.start(id, never)).rejects.toMatchObject({
+            code: "unavailable",
+            message: expect.stringMatching(/\/ is mounted without ro/) as string,
+          }),
       )
-      await fixture.driver.destroy(id)
+      await fixture.destroy(id)
     })
   })
 
@@ -183,7 +201,11 @@ describe("secrets", () => {
     const canary = newId("sbx").slice(4)
     const sandbox: Sandbox = await fixture.start()
     const env = { SECRET: canary }
-    await using running = await Execution.start(sandbox, { argv: ["sh", "-c", "echo $SECRET; exec sleep 8000"], env, stdin: true })
+    await using running = await Execution.start(sandbox, {
+      argv: ["sh", "-c", "echo $SECRET; exec sleep 8000"],
+      env,
+      stdin: true,
+    })
     expect((await running.output().next()).value?.bytes.toString()).toBe(`${canary}\n`)
     const shell = await Shell.open(sandbox, { env })
     expect((await shell.run("echo $SECRET")).output.toString()).toBe(`${canary}\n`)
@@ -193,7 +215,7 @@ describe("secrets", () => {
     await fixture.driver.stop(sandbox.id)
     expect(placesWith(canary)).toEqual([])
     expect(fixture.logged.join("")).not.toContain(canary)
-    await fixture.driver.destroy(sandbox.id)
+    await fixture.destroy(sandbox.id)
   })
 
   it("would be found: one that a command writes down is", async () => {
@@ -202,7 +224,7 @@ describe("secrets", () => {
     await text(sandbox, "echo $SECRET > /workspace/leak", { env: { SECRET: canary } })
     await using _ = await Execution.start(sandbox, { argv: ["sh", "-c", "sleep 9000; :", canary] })
     await expect.poll(() => placesWith(canary).length).toBe(2)
-    await fixture.driver.destroy(sandbox.id)
+    await fixture.destroy(sandbox.id)
   })
 
   function filesBelow(folder: string): string[] {

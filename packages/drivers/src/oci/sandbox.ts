@@ -16,7 +16,7 @@ interface SandboxParts {
   readonly socket: string
   readonly cgroup: Cgroup
   diskUsage(): Promise<number>
-  readonly degraded: readonly string[]
+  degraded(): readonly string[]
   readonly ended: Promise<void>
 }
 
@@ -37,8 +37,8 @@ export class OciSandbox implements Sandbox, Pausable {
   }
 
   posture(): Promise<Posture> {
-    const { cgroup, degraded } = this.#parts
-    return Promise.resolve().then(() => this.#read((pid) => measure(pid, cgroup, degraded)))
+    const { cgroup } = this.#parts
+    return Promise.resolve().then(() => this.#read((pid) => measure(pid, cgroup, this.#parts.degraded())))
   }
 
   async stats(): Promise<SandboxStats> {

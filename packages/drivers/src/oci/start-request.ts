@@ -15,6 +15,8 @@ interface StartParts {
   /** init, on the host. */
   readonly init: string
   readonly libraries: string | undefined
+  /** Whether owners are mapped as files are mounted. */
+  readonly idmap: boolean
   readonly timeoutMs: number
 }
 
@@ -64,7 +66,7 @@ export function startRequest(parts: StartParts): StartRequest {
       init: parts.init,
       etcFolder: places.etc,
       asked: mounts(spec, places).map(({ from, to, isReadOnly }) => ({ from, to, readOnly: isReadOnly })),
-    }),
+    }).map((bind) => ({ ...bind, idmap: bind.idmap && parts.idmap })),
     map: parts.map,
     cgroups: parts.cgroups,
     socket: places.socket,
@@ -72,6 +74,7 @@ export function startRequest(parts: StartParts): StartRequest {
     runtime: [runtime.program, ...runtimeArguments(runtime.name, spec.id)],
     ...(libraries === undefined ? {} : { libraries }),
     userLimits,
+    idmap: parts.idmap,
     timeoutMs: parts.timeoutMs,
   }
 }

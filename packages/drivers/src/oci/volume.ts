@@ -4,7 +4,6 @@ import { open, rename, rm } from "node:fs/promises"
 import { join } from "node:path"
 import { promisify } from "node:util"
 import { errnoOf, Fault, messageOf } from "@warren/base/fault.ts"
-import { diskUsage } from "./disk-usage.ts"
 import type { Launcher } from "./launcher.ts"
 
 /** Where sandboxes write. Each has a folder that is made, measured and taken away as a whole. */
@@ -37,7 +36,9 @@ const smallestBytes = 256 * 1024 * 1024
 export async function openGround(root: string): Promise<Ground> {
   const folder = join(root, "volume")
   mkdirSync(folder, { recursive: true, mode: 0o700 })
-  const nothing = { folder, missing: undefined, [Symbol.asyncDispose]: () => Promise.resolve() }
+  if (process.getuid?.() !== 0)
+    return { folder, missing: "only root can mount a volume or limit what is written", ...kept }
+  const nothing = { folder, missing: undefined, ...kept }
   if (statfsSync(root).type === btrfsType) return nothing
   try {
     if (!isMounted(folder)) await mountFile(join(root, "volume.btrfs"), folder)
@@ -48,6 +49,9 @@ export async function openGround(root: string): Promise<Ground> {
   const unmount = async (): Promise<void> => void (await run("umount", ["--lazy", folder]))
   return { folder, missing: undefined, [Symbol.asyncDispose]: unmount }
 }
+
+/** Nothing was mounted, so nothing is taken away. */
+const kept = { [Symbol.asyncDispose]: () => Promise.resolve() }
 
 /** Layers with limits on the ground, or plain folders that say why. */
 export async function openVolume(ground: Ground, launcher: Launcher): Promise<Volume> {
@@ -107,7 +111,7 @@ class FolderVolume implements Volume {
   }
 
   usage(path: string): Promise<number> {
-    return diskUsage(path)
+    return this.#launcher.usage(path)
   }
 
   remove(path: string): Promise<void> {

@@ -73,7 +73,10 @@ function pidsIn(folder: string): number[] {
   try {
     const text = readFileSync(join(folder, "cgroup.procs"), "utf8").trim()
     // 0 is a process that this pid namespace cannot see, and would be ourselves to kill().
-    return text.split("\n").map(Number).filter((pid) => pid > 0)
+    return text
+      .split("\n")
+      .map(Number)
+      .filter((pid) => pid > 0)
   } catch {
     return []
   }

@@ -26,9 +26,11 @@ const refusedAsPerson = words(`
 
 /** These act on any process of the same uid, which Landlock does not forbid: only on the caller itself. */
 const onlySelf: readonly CheckedCall[] = [
-  ...words("prlimit64 sched_setaffinity sched_setscheduler sched_setparam sched_setattr").map(
-    (name): CheckedCall => ({ name, anyOf: [[equals(0, self)]], otherwise: "EPERM" }),
-  ),
+  ...words("prlimit64 sched_setaffinity sched_setscheduler sched_setparam sched_setattr").map((name): CheckedCall => ({
+    name,
+    anyOf: [[equals(0, self)]],
+    otherwise: "EPERM",
+  })),
   { name: "setpriority", anyOf: [[equals(0, priorityOfProcess), equals(1, self)]], otherwise: "EPERM" },
   { name: "ioprio_set", anyOf: [[equals(0, ioPriorityOfProcess), equals(1, self)]], otherwise: "EPERM" },
   // A child that makes its parent its tracer stops in a way that the parent takes for an end.

@@ -9,13 +9,18 @@ import { View } from "./view.ts"
 
 const run = promisify(execFile)
 
+export interface Owner {
+  readonly uid: number
+  readonly gid: number
+}
+
 /** A file that everybody may read, but for Landlock. */
 export function canaryOf({ folder }: Pick<Places, "folder">): string {
   return join(folder, "canary")
 }
 
 /** The folders and files of a new sandbox: passed through by its user, written to by it in three places. */
-export function fillFolder(places: Places, uid: number): void {
+export function fillFolder(places: Places, owner: Owner): void {
   for (const path of [places.folder, places.data]) {
     mkdirSync(path, { recursive: true })
     // Said twice: the umask has a word in what mkdir does.
@@ -23,7 +28,7 @@ export function fillFolder(places: Places, uid: number): void {
   }
   for (const path of new View(places).folders) {
     mkdirSync(path, { mode: 0o700 })
-    chownSync(path, uid, uid)
+    chownSync(path, owner.uid, owner.gid)
   }
   writeFileSync(canaryOf(places), "only Landlock stands before this\n")
   chmodSync(canaryOf(places), 0o644)

@@ -45,7 +45,7 @@ export function allPids(): number[] {
 export function descendants(root: number): Process[] {
   const all = allPids().flatMap((pid) => readProcess(pid) ?? [])
   const found: Process[] = []
-  for (let parents = new Set([root]); parents.size > 0; ) {
+  for (let parents = new Set([root]); parents.size > 0;) {
     const children = all.filter(({ parent }) => parents.has(parent))
     found.push(...children)
     parents = new Set(children.map(({ pid }) => pid))

@@ -14,12 +14,16 @@ export class View {
   readonly environment: Readonly<Record<string, string>>
   readonly #table: readonly (readonly [from: string, to: string])[]
 
-  constructor({ data }: Pick<Places, "data">) {
+  constructor({ folder, data }: Pick<Places, "folder" | "data">) {
     const at = (name: string): string => join(data, name)
     this.folders = Object.values(folders).map(at)
     this.workspace = at(folders["/workspace"])
     this.environment = { HOME: at(folders["/home/user"]), TMPDIR: at(folders["/tmp"]), WORKSPACE: this.workspace }
-    this.#table = Object.entries(folders).map(([from, name]) => [from, at(name)])
+    // A path that a command printed may come back, and Warren's own folder may be below the host's /tmp.
+    this.#table = [
+      [folder, folder],
+      ...Object.entries(folders).map(([from, name]): [string, string] => [from, at(name)]),
+    ]
   }
 
   /** The host's path for a path of the sandbox. What is in none of its folders is the same in both. */

@@ -40,14 +40,15 @@ const special: readonly (readonly [range: string, name: string])[] = [
   ["ff00::/8", "multicast"],
 ]
 
-const ranges = special.map(([range, name]) => ({ name, list: listOf(range) }))
+// Kept apart by family: to Node's list, ::ffff:0:0/96 is all of IPv4.
+const ranges = special.map(([range, name]) => ({ name, isIPv6: range.includes(":"), list: listOf(range) }))
 /** Everything public in IPv6 lies in here, so what the table above forgets is refused all the same. */
 const publicIPv6 = listOf("2000::/3")
 
 /** Why an address is not one of the public Internet's; undefined when it is. The text is an address: `isIP` holds. */
 export function whyNotPublic(address: string): string | undefined {
   const family = isIPv6(address) ? "ipv6" : "ipv4"
-  const range = ranges.find(({ list }) => list.check(address, family))
+  const range = ranges.find((one) => one.isIPv6 === isIPv6(address) && one.list.check(address, family))
   if (range) return range.name
   if (family === "ipv6" && !publicIPv6.check(address, family)) return "not public"
   // Read each time: addresses come and go while a runner lives.

@@ -34,7 +34,9 @@ const authority = /^(\[[^[\]]*\]|[^:[\]]*)(?::([1-9]\d{0,4}))?$/
 
 /** `host`, `host:port`, `[v6]:port`. */
 export function targetOf(text: string, defaultPort?: number): Target {
-  const [, host = "", digits] = authority.exec(text) ?? []
+  const parts = authority.exec(text)
+  if (!parts) throw badHost(text)
+  const [, host = "", digits] = parts
   const port = digits === undefined ? defaultPort : Number(digits)
   if (port === undefined || port > 65_535) throw badHost(text)
   return { ...canonicalHost(host), port }

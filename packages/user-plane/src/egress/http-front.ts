@@ -40,6 +40,8 @@ export class HttpFront {
     this.#options = options
     // It never listens: connections are handed to it, so its own timers do not run, and the client's deadlines do.
     this.#server = createServer({ maxHeaderSize: options.limits.headerBytesMax, keepAliveTimeout: 0 })
+    // Whoever has sent a whole request and says no more still wants the answer.
+    Object.assign(this.#server, { httpAllowHalfOpen: true })
     this.#server.on("request", (request, response) => void this.#request(request, response))
     this.#server.on("connect", (request: IncomingMessage, socket: Socket, head: Buffer) =>
       this.#connect(request, socket, head),

@@ -2,6 +2,7 @@ import type { Socket } from "node:net"
 import { isCancellation } from "@warren/base/fault.ts"
 import { Denied } from "./denied.ts"
 import { dial } from "./dial.ts"
+import { within } from "./within.ts"
 import type { Target } from "./host.ts"
 import type { EgressLimits } from "./limits.ts"
 import type { Policy } from "./policy.ts"
@@ -106,18 +107,15 @@ export class Routes {
   }
 
   async #addresses(target: Target, signal: AbortSignal): Promise<readonly string[]> {
-    const patience = AbortSignal.any([signal, AbortSignal.timeout(this.#limits.resolveMs)])
-    const late = new Promise<never>((_, reject) => {
-      patience.addEventListener("abort", () => reject(patience.reason as Error), { once: true })
-    })
+    let addresses: readonly string[]
     try {
-      const addresses = await Promise.race([this.#resolve(target.name, patience), late])
-      if (addresses.length > 0) return addresses
+      addresses = await within(this.#limits.resolveMs, signal, (patience) => this.#resolve(target.name, patience))
     } catch (cause) {
       signal.throwIfAborted()
       throw new Denied("unresolved", `${target.name} could not be resolved`, { cause })
     }
-    throw new Denied("unresolved", `${target.name} has no address`)
+    if (addresses.length === 0) throw new Denied("unresolved", `${target.name} has no address`)
+    return addresses
   }
 
   async #dialFirst(

@@ -129,7 +129,7 @@ export function platformOf(text: string | undefined): Platform {
 }
 
 /** The one of an index that fits. */
-export function choose(index: Index, wanted: Platform): Descriptor {
+export function choose(index: Index, wanted: Platform): Index["manifests"][number] {
   const fits = index.manifests.filter(
     ({ platform }) =>
       platform?.os === wanted.os &&

@@ -22,6 +22,13 @@ export interface StoreOptions {
   readonly log: Log
 }
 
+interface AddOptions {
+  /** What it must turn out to be. */
+  readonly expected?: Digest
+  readonly signal?: AbortSignal | undefined
+  readonly pin: (layers: readonly Digest[]) => void
+}
+
 /**
  * Layers on disk, each once, by the digest of its archive. A layer is made in `drafts` and appears by rename, whole; the catalog
  * knows it after that. On the way out the catalog forgets it first and its folder goes to `drafts`. So whatever moment the machine
@@ -98,8 +105,8 @@ export class LayerStore implements AsyncDisposable {
     return this.#turns.take(digest, work)
   }
 
-  /** Makes a layer of an archive. With `expected` it must be the one of that name. */
-  async add(packed: AsyncIterable<Uint8Array>, expected?: Digest, signal?: AbortSignal): Promise<LayerRecord> {
+  /** Makes a layer of an archive, and pins it before anybody could collect it. */
+  async add(packed: AsyncIterable<Uint8Array>, { expected, signal, pin }: AddOptions): Promise<LayerRecord> {
     await using draft = await this.draft()
     const root = join(draft.path, "root")
     await mkdir(root, { mode: 0o755 })
@@ -118,6 +125,7 @@ export class LayerStore implements AsyncDisposable {
     // A layer that the catalog knows must be whole after a power cut, too.
     await run("sync", ["--file-system", root])
     signal?.throwIfAborted()
+    pin([made.digest])
     if (this.catalog.layer(made.digest)) return record
     renameSync(root, this.folder(made.digest))
     this.catalog.addLayer(record)

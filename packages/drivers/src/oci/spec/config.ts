@@ -10,7 +10,7 @@ import { tmpfsFor } from "./sandbox-input.ts"
 const rootPath = "/run/root"
 
 /** The config.json of a sandbox on this machine. */
-export function ociConfig(spec: SandboxSpec, runtime: string, machine: Machine = thisMachine()): OciConfig {
+export function ociConfig(spec: SandboxSpec, runtime: string, machine: Machine = here()): OciConfig {
   const arch = archOf(process.arch)
   if (arch === undefined) throw new Fault("unsupported", `there is no system call filter for ${process.arch}`)
   const { memoryBytes, pidsMax, openFilesMax } = spec.limits
@@ -26,4 +26,12 @@ export function ociConfig(spec: SandboxSpec, runtime: string, machine: Machine =
     arch,
     machine,
   })
+}
+
+let facts: Machine | undefined
+
+/** Facts about this machine, read once. */
+function here(): Machine {
+  facts ??= thisMachine()
+  return facts
 }

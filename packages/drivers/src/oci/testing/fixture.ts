@@ -1,12 +1,13 @@
+import { rmSync } from "node:fs"
 import { isId } from "@warren/base/id.ts"
 import { createLog } from "@warren/base/log.ts"
-import { afterAll, beforeAll, expect } from "vitest"
+import { afterAll, beforeAll, beforeEach, expect } from "vitest"
 import type { Driver, Sandbox } from "../../driver.ts"
 import { exec, type ExecResult, type SpawnOptions } from "../../init/exec.ts"
 import { defaultLimits, type Image, type Limits, type SandboxId, type SandboxSpec } from "../../sandbox-spec.ts"
 import { specOf } from "../../spec-of.ts"
 import type { OciOptions } from "../driver.ts"
-import { differences, footprint, type Footprint } from "./invariants.ts"
+import { footprint, lasting, type Footprint } from "./invariants.ts"
 import { ociSubject } from "./subject.ts"
 
 export const never = new AbortController().signal
@@ -34,14 +35,24 @@ export class Fixture {
       await this.open()
       await this.driver.destroy((await this.start()).id)
       await this.close()
-      before = footprint(this.root)
+      before = { ...footprint(this.root), loops: [] }
+      expect(await lasting(before, this.root)).toEqual([])
       await this.open()
     })
-    afterAll(async () => {
+    // A test that closed it and failed is not the trouble of the next.
+    beforeEach(async () => {
       if (!this.#driver) await this.open()
-      await this.destroyAll()
-      await this.close()
-      if (before) expect(differences(before, footprint(this.root))).toEqual([])
+    })
+    afterAll(async () => {
+      try {
+        if (!this.#driver) await this.open()
+        await this.destroyAll()
+        await this.close()
+        if (before) expect(await lasting(before, this.root)).toEqual([])
+      } finally {
+        await this.close()
+        rmSync(this.root, { recursive: true, force: true })
+      }
     })
   }
 
@@ -88,24 +99,28 @@ export class Fixture {
     return this.driver.start(await this.create(changes), never)
   }
 
+  async destroy(id: SandboxId): Promise<void> {
+    await this.driver.destroy(id)
+    this.#made.delete(id)
+  }
+
   /** A sandbox for as long as a test. */
   async use(changes: Changes = {}): Promise<Sandbox & AsyncDisposable> {
     const sandbox = await this.start(changes)
-    return Object.assign(sandbox, { [Symbol.asyncDispose]: () => this.driver.destroy(sandbox.id) })
+    return Object.assign(sandbox, { [Symbol.asyncDispose]: () => this.destroy(sandbox.id) })
   }
 
   async destroyAll(): Promise<void> {
-    for (const id of this.#made) await this.driver.destroy(id)
+    const destroyed = await Promise.allSettled([...this.#made].map((id) => this.driver.destroy(id)))
     this.#made.clear()
+    expect(destroyed.filter(({ status }) => status === "rejected")).toEqual([])
   }
 
   /** Asserts that `work` leaves nothing of a sandbox behind. */
   async leavesNothing(work: () => Promise<void>): Promise<void> {
     const before = footprint(this.root)
     await work()
-    // Closed sockets leave the table of descriptors one turn of the event loop later.
-    await new Promise(setImmediate)
-    expect(differences(before, footprint(this.root))).toEqual([])
+    expect(await lasting(before, this.root)).toEqual([])
   }
 }
 

@@ -37,6 +37,18 @@ export function differences(before: Footprint, after: Footprint): string[] {
   ])
 }
 
+/** The differences that stay. Some ends take the kernel a moment: a volume is written back, a closed socket leaves the table. */
+export async function lasting(before: Footprint, root: string): Promise<string[]> {
+  for (let tries = 0; ; tries++) {
+    const found = differences(before, footprint(root))
+    if (found.length === 0 || tries === settleTriesMax) return found
+    await new Promise((resolve) => setTimeout(resolve, settleMs))
+  }
+}
+
+const settleMs = 50
+const settleTriesMax = 200
+
 /** The name of the cgroup parent of a driver, as `openOciDriver` makes it. */
 export function cgroupParent(root: string): string {
   return `warren-${createHash("sha256").update(root).digest("hex").slice(0, 8)}`
@@ -71,14 +83,20 @@ function describeNode(path: string): string {
   return `${path} ${stat.mode.toString(8)} ${stat.uid}:${stat.gid} ${stat.rdev}`
 }
 
-/** Mounts of ours, and those of the system's own folders, where nobody's test should mount. */
+/** Mounts of ours, and what a start makes in its own namespace, should it show up in the host's. */
 function mountsOf(root: string): string[] {
   const isWatched = (line: string): boolean =>
-    line.includes(root) || /^\/(?:proc|sys|dev|run|etc|usr|$)/.test(line.split(" ")[4] ?? "")
+    line.includes(root) || line.split(" ")[4] === "/run" || line.includes(" - overlay ")
   const lines = readFileSync("/proc/self/mountinfo", "utf8").trim().split("\n")
   return lines
     .filter(isWatched)
-    .map((line) => line.split(" ").slice(3).join(" "))
+    .map((line) =>
+      line
+        .split(" ")
+        .slice(3)
+        .join(" ")
+        .replace(/\/dev\/loop\d+/, "/dev/loop"),
+    )
     .toSorted()
 }
 

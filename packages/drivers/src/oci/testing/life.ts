@@ -27,6 +27,9 @@ function say(step: string, id: string): void {
   writeSync(1, `${step} ${id}\n`)
 }
 
+/** Long enough that some are killed here, too. */
+const moment = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 5))
+
 async function live(keepsEvery: number): Promise<void> {
   for (let round = 0; ; round++) {
     const spec = specOf(image, { limits })
@@ -34,6 +37,7 @@ async function live(keepsEvery: number): Promise<void> {
     say("creating", id)
     await driver.create(spec, never)
     say("created", id)
+    await moment()
     for (let start = 0; start < 2; start++) {
       say("starting", id)
       const sandbox = await driver.start(id, never)
@@ -45,6 +49,7 @@ async function live(keepsEvery: number): Promise<void> {
       say("stopping", id)
       await driver.stop(id, 20)
       say("stopped", id)
+      await moment()
     }
     if (round % keepsEvery === 0) continue
     say("destroying", id)

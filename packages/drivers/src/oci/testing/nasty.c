@@ -152,25 +152,6 @@ static void memory(void)
 	}
 }
 
-/* Many that each take a little, and that made themselves the last the kernel would think of. */
-static void hogs(long each)
-{
-	for (int i = 0; i < 64; i++) {
-		if (fork())
-			continue;
-		int fd = open("/proc/self/oom_score_adj", O_WRONLY);
-		if (write(fd, "0", 1) < 0)
-			say("hog", 0, errno);
-		close(fd);
-		volatile char *block = malloc((size_t)each);
-		for (long at = 0; block && at < each; at += 4096)
-			block[at] = 1;
-		hold();
-	}
-	while (wait(NULL) > 0)
-		continue;
-}
-
 /* Writes until it cannot. */
 static void fill(const char *path)
 {
@@ -281,7 +262,6 @@ int main(int argc, char **argv)
 	else if (!strcmp(name, "watchers")) watchers();
 	else if (!strcmp(name, "descriptors")) descriptors();
 	else if (!strcmp(name, "memory")) memory();
-	else if (!strcmp(name, "hogs")) hogs(number);
 	else if (!strcmp(name, "fill") && argc > 2) fill(argv[2]);
 	else if (!strcmp(name, "inodes") && argc > 2) inodes(argv[2]);
 	else if (!strcmp(name, "forbidden")) forbidden();

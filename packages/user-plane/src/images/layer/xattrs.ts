@@ -38,7 +38,10 @@ async function setBatch(walk: FolderWalk, batch: readonly Attributes[]): Promise
       if (!path) continue
       descriptors.push(openSync(path, openFlags))
       lines.push(`# file: /proc/self/fd/${firstDescriptor + descriptors.length - 1}`)
-      for (const [name, value] of values) lines.push(`${name}=0s${value.toString("base64")}`)
+      for (const [name, value] of values) {
+        // No bytes at all have a spelling of their own.
+        lines.push(value.length === 0 ? `${name}=""` : `${name}=0s${value.toString("base64")}`)
+      }
       lines.push("")
     }
     await restore(lines.join("\n"), descriptors, batch)
@@ -81,7 +84,7 @@ export async function readXattrs(folder: string): Promise<Map<string, Map<string
   let current = new Map<string, Buffer>()
   for (const line of stdout.split("\n")) {
     const file = /^# file: (.*)$/.exec(line)?.[1]
-    const [, name, value] = /^([^=]+)=0s(.*)$/.exec(line) ?? []
+    const [, name, value] = /^([^=]+)(?:=(?:0s(.*)|""))?$/.exec(line) ?? []
     if (file !== undefined) found.set(unescape(file), (current = new Map()))
     else if (name !== undefined) current.set(unescape(name), Buffer.from(value ?? "", "base64"))
   }

@@ -68,7 +68,7 @@ export async function pull(
   progress({ kind: "resolved", image: id, layers: layers.length, bytes })
   const waiting = [...new Map(layers.map((layer) => [layer.digest, layer])).values()]
   const work = async (): Promise<void> => {
-    for (let layer = waiting.shift(); layer; layer = waiting.shift()) await bring({ store, client, layer, progress, signal })
+    for (let layer = waiting.shift(); layer; layer = waiting.shift()) await bring({ store, client, layer, progress, signal, pin })
   }
   const workers = Array.from({ length: parallelMax }, work)
   try {
@@ -122,9 +122,10 @@ interface Bringing {
   readonly layer: Layer
   readonly progress: Progress
   readonly signal: AbortSignal
+  readonly pin: (layers: readonly Digest[]) => void
 }
 
-function bring({ store, client, layer, progress, signal }: Bringing): Promise<void> {
+function bring({ store, client, layer, progress, signal, pin }: Bringing): Promise<void> {
   const { digest, blob } = layer
   return store.turn(digest, async () => {
     signal.throwIfAborted()
@@ -134,8 +135,12 @@ function bring({ store, client, layer, progress, signal }: Bringing): Promise<vo
       progress({ kind: "layer.downloading", layer: digest, bytes, totalBytes: blob.size })
     await download({ client, blob, path, progress: told, signal })
     progress({ kind: "layer.extracting", layer: digest })
-    await store.add(createReadStream(path, { highWaterMark: 256 * 1024 }), digest, signal)
-    await rm(path, { force: true })
+    try {
+      await store.add(createReadStream(path, { highWaterMark: 256 * 1024 }), { expected: digest, signal, pin })
+    } finally {
+      // Whole, it is a layer now or refused for good. Only who was told to stop comes back for it.
+      if (!signal.aborted) await rm(path, { force: true })
+    }
     progress({ kind: "layer.done", layer: digest })
   })
 }
