@@ -9,7 +9,7 @@ export default defineConfig({
       "bench/**/*.test.ts",
       "e2e/**/*.test.ts",
       "init/**/*.test.ts",
-      "launch/**/*.test.ts",
+      "launch/**/*.test.ts", "confine/**/*.test.ts",
     ],
     pool: "forks",
     maxWorkers: 2,

@@ -91,7 +91,7 @@ async function write(folder: string, sandboxes: Sandboxes, parent: string): Prom
   const cgroups = openCgroups(parent)
   // Made once to see which files there are.
   const probe = cgroups.make("one", spec.limits)
-  const groups = cgroupSteps(cgroups.version, probe.folders, spec.limits)
+  const groups = cgroupSteps(cgroups.version === 1 ? 1 : 2, probe.folders, spec.limits)
   const layered = [{ to: "/", lowers: spec.image.layers }, ...grafts.map(({ from, to }) => ({ to, lowers: [from] }))]
   const overlays = layered.map(({ to, lowers }, index) => ({
     at: join(`${stage}/bundle/root`, to),

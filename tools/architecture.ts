@@ -26,11 +26,12 @@ const besides: Readonly<Record<string, readonly string[]>> = {
   e2e: [],
   init: [],
   launch: [],
+  confine: [],
 }
 /** Nothing that runs for a user may lean on these. */
 const closed = new Set(["tools", "bench", "e2e"])
 /** Tests of a package may build the C programs they run, with the `build.ts` of their folder. */
-const openToTests = new Set(["init", "launch"])
+const openToTests = new Set(["init", "launch", "confine"])
 const vagueNames = new Set(["util", "utils", "helper", "helpers", "common", "misc"])
 
 export type Rule =

@@ -2,13 +2,14 @@ import { createHash } from "node:crypto"
 import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { rolldown } from "rolldown"
+import { buildConfine } from "../confine/build.ts"
 import { buildInit } from "../init/build.ts"
 import { buildLaunch, buildLibraries } from "../launch/build.ts"
 
 const out = "dist"
 const stampFile = join(out, ".stamp")
 /** What a build is made from. A change in any of it makes the next start build again. */
-const sources = ["packages", "apps", "init", "launch", "tools/bundle.ts", "package-lock.json"]
+const sources = ["packages", "apps", "init", "launch", "confine", "tools/bundle.ts", "package-lock.json"]
 /** Loads a compiled binary by a path of its own making, which a bundle would break. */
 const external = ["libsql"]
 const apps = ["runner", "control"]
@@ -23,6 +24,7 @@ export async function bundle(): Promise<void> {
     await buildInit(draft)
     await buildLaunch(draft)
     await buildLibraries(draft)
+    await buildConfine(draft)
     for (const app of apps) await bundleApp(app, draft, digest)
     await writeFile(join(draft, ".stamp"), digest)
     // A Warren that runs from the old folder has its files open and goes on.

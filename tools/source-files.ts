@@ -1,7 +1,7 @@
 import { readdir, readFile } from "node:fs/promises"
 import { join } from "node:path"
 
-const folders = ["packages", "apps", "tools", "bench", "e2e", "init", "launch"]
+const folders = ["packages", "apps", "tools", "bench", "e2e", "init", "launch", "confine"]
 const skipped = new Set(["node_modules", "dist"])
 
 /** Our own TypeScript and the manifests of our packages, by path from the top of the repository. */

@@ -37,10 +37,14 @@ export function conformance(subject: Subject): void {
     await driver[Symbol.asyncDispose]()
   })
 
+  const lacking = (): Partial<SandboxSpec["limits"]> => ({
+    ...(driver.abilities.diskLimit ? {} : { diskBytes: 0 }),
+    ...(lackOf(driver, "limits") === undefined ? {} : { mayBeUnlimited: true }),
+  })
   async function create(changes: Partial<SandboxSpec> = {}): Promise<SandboxId> {
     const asked = specOf(image, changes)
     // Where the disk cannot be limited, asking for it is refused; a case below sees to that.
-    const spec = driver.abilities.diskLimit ? asked : { ...asked, limits: { ...asked.limits, diskBytes: 0 } }
+    const spec: SandboxSpec = { ...asked, limits: { ...asked.limits, ...lacking() } }
     made.push(spec.id)
     await driver.create(spec, never)
     return spec.id

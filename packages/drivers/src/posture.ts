@@ -13,8 +13,17 @@ export interface Posture {
   readonly cgroups: Readonly<Record<string, string>>
   readonly limits: { readonly memoryBytes: number; readonly cpus: number; readonly pidsMax: number }
   readonly mounts: readonly { readonly at: string; readonly type: string; readonly options: string }[]
+  /** Absent where the driver's sandboxes have no network to speak of. */
+  readonly network?: NetworkPosture
   /** What was asked for and is weaker than it could be, in plain words. Never hidden. */
   readonly degraded: readonly string[]
+}
+
+export interface NetworkPosture {
+  /** As found, not as asked for. */
+  readonly mode: "none" | "proxy" | "bridge" | "host"
+  /** Devices that have routes; with `host` they are the host's. */
+  readonly routes: readonly string[]
 }
 
 export type CapabilitySet = "inheritable" | "permitted" | "effective" | "bounding" | "ambient"

@@ -43,6 +43,23 @@ export interface Mount {
   readonly isReadOnly: boolean
 }
 
+/** What a sandbox can reach. */
+export type Network =
+  /** Itself. */
+  | { readonly mode: "none" }
+  /**
+   * Itself and a proxy, on `egressPort`: whoever listens on `proxy.sock` (mode 0666) in this folder of the host (mode 0755). The
+   * socket may be replaced while the sandbox runs.
+   */
+  | { readonly mode: "proxy"; readonly folder: string }
+  /** Everything public, with an address of its own that is translated to the host's; not the host, other sandboxes or private networks. */
+  | { readonly mode: "bridge" }
+  /** Whatever the host reaches, and the host itself. */
+  | { readonly mode: "host" }
+
+/** Where programs in a sandbox with the network `proxy` find it, on 127.0.0.1 and ::1. */
+export const egressPort = 3128
+
 export interface SandboxSpec {
   /** Chosen by the caller, who writes it down first: whatever happens then can be found again. */
   readonly id: SandboxId
@@ -50,7 +67,7 @@ export interface SandboxSpec {
   readonly profile: Profile
   readonly limits: Limits
   readonly hostname: string
-  readonly network: "none"
+  readonly network: Network
   readonly isRootReadOnly: boolean
   readonly mounts: readonly Mount[]
   readonly dns: readonly string[]
@@ -90,6 +107,7 @@ export function checkSpec(spec: SandboxSpec): void {
     ...spec.image.layers,
     ...(spec.image.grafts ?? []).flatMap((graft) => [graft.from, graft.to]),
     ...spec.mounts.flatMap((mount) => [mount.from, mount.to]),
+    ...(spec.network.mode === "proxy" ? [spec.network.folder] : []),
   ]
   for (const path of paths) checkPath(path)
   for (const address of spec.dns) {

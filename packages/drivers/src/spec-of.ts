@@ -9,7 +9,7 @@ export function specOf(image: Image, changes: Partial<SandboxSpec> = {}): Sandbo
     profile: "dev",
     limits: defaultLimits,
     hostname: "sandbox",
-    network: "none",
+    network: { mode: "none" },
     isRootReadOnly: false,
     mounts: [],
     dns: [],

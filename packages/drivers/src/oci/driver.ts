@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto"
-import { chownSync, existsSync, mkdirSync, writeFileSync } from "node:fs"
+import { existsSync, mkdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { Fault } from "@warren/base/fault.ts"
 import type { Log } from "@warren/base/log.ts"
@@ -11,18 +11,20 @@ import { Operation } from "../init/operation.ts"
 import { checkSpec, type SandboxId, type SandboxSpec } from "../sandbox-spec.ts"
 import type { Cgroups } from "./cgroup/cgroup.ts"
 import { openCgroups } from "./cgroup/open.ts"
-import { IdRanges, rangeSize } from "./id-ranges.ts"
+import { rangeSize } from "./id-ranges.ts"
 import { Launcher, type ProcessName, type StartRequest } from "./launcher.ts"
 import { measure } from "./measure.ts"
-import { isInGroup, startTicksOf } from "./process.ts"
+import { Bridge, type Connected } from "./network/bridge.ts"
+import { openOwners, ownIds, type Owners } from "./owners.ts"
+import { isInGroup, mapBaseOf, startTicksOf } from "./process.ts"
 import { probes } from "./probes.ts"
 import { findRuntime, type Runtime } from "./runtime.ts"
 import { OciSandbox } from "./sandbox.ts"
 import { initCapabilityMask } from "./spec/capabilities.ts"
-import { layers, needsWorkspace, startRequest } from "./start-request.ts"
+import { startRequest } from "./start-request.ts"
 import { etcFiles } from "./spec/etc-files.ts"
 import { maskedPaths } from "./spec/masks.ts"
-import { Store, type Places } from "./store.ts"
+import { Store, type Places, type Record } from "./store.ts"
 import { Turns } from "./turns.ts"
 import { shortfalls } from "./verify.ts"
 import { openGround, openVolume, type Volume } from "./volume.ts"
@@ -34,8 +36,15 @@ export interface OciOptions {
   readonly programs: { readonly init: string; readonly launch: string; readonly libraries?: string | undefined }
   readonly runtime?: "crun" | "runc" | "runsc"
   readonly log: Log
+  /** A cgroup made for this user, as a path below every hierarchy; only where we are not root. */
+  readonly cgroupParent?: string | undefined
   /** For tests: spoils what is asked of the launcher, to see that what comes of it is refused. */
   readonly spoil?: (request: StartRequest) => StartRequest
+}
+
+/** A sandbox that was just started knows more about itself than one that was found. */
+interface Started extends ProcessName {
+  readonly idmap?: { readonly lower: boolean }
 }
 
 interface Live {
@@ -44,8 +53,6 @@ interface Live {
   release(): void
 }
 
-/** The user that commands run as, inside. */
-const userId = 1000
 const startMs = 15_000
 const killMs = 10_000
 /** How long a sandbox found running may take to answer before it counts as dead. */
@@ -57,18 +64,22 @@ const farewellMs = 1_000
 /** Opens the driver, or says what this machine lacks. */
 export async function openOciDriver(options: OciOptions): Promise<OciDriver> {
   const runtime = findRuntime(options.runtime ?? "crun")
+  const ids = ownIds()
   mkdirSync(options.root, { recursive: true, mode: 0o700 })
   await using scope = new Scope()
   scope.use(holdLock(join(options.root, "lock"), "a driver for these sandboxes"))
   const ground = scope.use(await openGround(options.root))
-  const launcher = scope.use(new Launcher(options.programs.launch, [options.root], options.log))
+  const launcher = scope.use(new Launcher(options.programs.launch, [options.root], options.log, ids))
   await launcher.hello()
   // One parent group per data folder: whatever is in it is ours, also after a crash.
-  const parent = `warren-${createHash("sha256").update(options.root).digest("hex").slice(0, 8)}`
-  const cgroups = openCgroups(parent)
+  const hash = createHash("sha256").update(options.root).digest("hex").slice(0, 8)
+  const parent = `warren-${hash}`
+  const cgroups = openCgroups(parent, options.cgroupParent)
   scope.defer(() => cgroups.close())
   const volume = await openVolume(ground, launcher)
-  return new OciDriver({ ...options, runtime, launcher, cgroups, volume, scope: scope.move() })
+  const owners = openOwners(ids, launcher)
+  const bridge = new Bridge(options.root, hash)
+  return new OciDriver({ ...options, runtime, launcher, cgroups, volume, owners, bridge, scope: scope.move() })
 }
 
 interface DriverParts extends Omit<OciOptions, "runtime"> {
@@ -76,6 +87,8 @@ interface DriverParts extends Omit<OciOptions, "runtime"> {
   readonly launcher: Launcher
   readonly cgroups: Cgroups
   readonly volume: Volume
+  readonly owners: Owners
+  readonly bridge: Bridge
   readonly scope: Scope
 }
 
@@ -85,7 +98,6 @@ export class OciDriver implements Driver {
   readonly abilities: Abilities
   readonly #parts: DriverParts
   readonly #store: Store
-  readonly #ranges = new IdRanges()
   readonly #live = new Map<SandboxId, Live>()
   readonly #turns = new Turns()
 
@@ -93,11 +105,18 @@ export class OciDriver implements Driver {
     this.#parts = parts
     this.#store = new Store(parts.volume.folder)
     const { unlimited } = parts.volume
-    const reasons = unlimited === undefined ? {} : { diskLimit: unlimited }
-    this.abilities = { pause: true, rootInside: true, diskLimit: unlimited === undefined, reasons }
+    const { missing } = parts.cgroups
+    const reasons = {
+      ...(unlimited === undefined ? {} : { diskLimit: unlimited }),
+      ...(missing === undefined ? {} : { limits: missing, pause: missing }),
+      ...(parts.owners.isMapped ? {} : { mounts: "without root a folder of the host can only be mounted read-only" }),
+    }
+    const can = { pause: missing === undefined, rootInside: true, diskLimit: unlimited === undefined }
+    this.abilities = { ...can, reasons }
     for (const id of this.#store.ids()) {
       const record = this.#store.record(id)
-      if (record) this.#ranges.keep(record.idBase)
+      if (record) parts.owners.ranges.keep(record.idBase)
+      if (record?.slot !== undefined) parts.bridge.keep(record.slot)
     }
   }
 
@@ -109,23 +128,22 @@ export class OciDriver implements Driver {
     return this.#turns.take(spec.id, async () => {
       signal.throwIfAborted()
       checkSpec(spec)
-      const { volume } = this.#parts
-      if (spec.limits.diskBytes > 0 && volume.unlimited !== undefined) {
-        throw new Fault("unsupported", `the disk cannot be limited: ${volume.unlimited}`, {
-          hint: "apt-get install btrfs-progs, or ask for diskBytes 0",
-        })
-      }
-      const { folder } = this.#store.places(spec.id)
+      const { volume, owners, bridge } = this.#parts
+      const places = this.#store.places(spec.id)
       if (this.#store.has(spec.id))
         throw new Fault("conflict", "there is a sandbox with that id", { subject: `sandbox:${spec.id}` })
-      const idBase = this.#ranges.take()
+      this.#refuseWhatCannotBe(spec)
+      const slot = spec.network.mode === "bridge" ? { slot: bridge.take() } : {}
+      const idBase = owners.ranges.take()
       try {
-        await volume.create(folder, spec.limits.diskBytes)
-        this.#store.complete({ spec, idBase }, fill)
+        await volume.create(places.folder, spec.limits.diskBytes)
+        await owners.fill(places, spec, idBase)
+        this.#store.complete({ spec, idBase, ...slot }, writeEtc)
         signal.throwIfAborted()
       } catch (failure) {
-        await volume.remove(folder)
-        this.#ranges.give(idBase)
+        await volume.remove(places.folder)
+        owners.ranges.give(idBase)
+        if (slot.slot !== undefined) await bridge.give(slot.slot)
         throw failure
       }
     })
@@ -148,16 +166,19 @@ export class OciDriver implements Driver {
           hold.catch(noop)
         })
         process = started
+        // Before it counts as running: one that is found running has its network.
+        if (record.slot !== undefined) await this.#parts.bridge.connect(connected(record, record.slot), started)
         this.#store.setRunning(id, { pid: started.pid, startTicks: started.startTicks })
-        const degraded = started.idmap.lower ? [] : ["files of the image look as if they were nobody's"]
-        const live = this.#liveOf(id, started, degraded, await (hold ?? this.#hold(id, signal)))
-        const posture = measure(started.pid, cgroup, degraded)
+        const live = this.#liveOf(record, started, await (hold ?? this.#hold(id, signal)))
+        const posture = measure(started.pid, cgroup, [])
         const expected = {
           spec: record.spec,
           idBase: record.idBase,
+          gidBase: this.#parts.owners.gidBase(record.idBase),
           cgroupName: id,
           capabilitiesMax: initCapabilityMask,
           maskedPaths: presentMasks,
+          isLimited: this.#parts.cgroups.missing === undefined,
         }
         const missing = shortfalls(posture, expected)
         if (missing.length > 0) {
@@ -187,7 +208,8 @@ export class OciDriver implements Driver {
       const record = this.#store.record(id)
       await this.#end(id, this.#live.get(id)?.process ?? this.#running(id))
       if (this.#store.has(id)) await this.#parts.volume.remove(folder)
-      if (record) this.#ranges.give(record.idBase)
+      if (record) this.#parts.owners.ranges.give(record.idBase)
+      if (record?.slot !== undefined) await this.#parts.bridge.give(record.slot)
     })
   }
 
@@ -206,6 +228,8 @@ export class OciDriver implements Driver {
     for (const name of this.#parts.cgroups.names()) {
       if (!this.#store.ids().includes(name as SandboxId)) await this.#end(name as SandboxId, undefined)
     }
+    const slots = this.#store.ids().map((id) => this.#store.record(id)?.slot)
+    await this.#parts.bridge.sweep(slots.filter((slot) => slot !== undefined))
   }
 
   /** Sandboxes go on; only this process's hold on them ends. */
@@ -228,7 +252,8 @@ export class OciDriver implements Driver {
         // Its runner may have died while it was paused; nobody else would ever thaw it.
         this.#parts.cgroups.find(id).thaw()
         const patience = AbortSignal.any([signal, AbortSignal.timeout(adoptMs)])
-        const live = this.#liveOf(id, process, [], await this.#hold(id, patience))
+        if (record.slot !== undefined) await this.#parts.bridge.restore(connected(record, record.slot))
+        const live = this.#liveOf(record, process, await this.#hold(id, patience))
         this.#live.set(id, live)
         return live.sandbox
       }
@@ -243,7 +268,12 @@ export class OciDriver implements Driver {
   #running(id: SandboxId): ProcessName | undefined {
     const process = this.#store.running(id)
     if (!process || startTicksOf(process.pid) !== process.startTicks) return undefined
-    return isInGroup(process.pid, this.#parts.cgroups.find(id).folders) ? process : undefined
+    const { folders } = this.#parts.cgroups.find(id)
+    const isOurs =
+      folders.length > 0
+        ? isInGroup(process.pid, folders)
+        : mapBaseOf(process.pid) === this.#store.record(id)?.idBase
+    return isOurs ? process : undefined
   }
 
   /** A connection that stays open for as long as init lives: its answer is readiness, its end is death. */
@@ -261,13 +291,56 @@ export class OciDriver implements Driver {
     }
   }
 
-  #liveOf(id: SandboxId, process: ProcessName, degraded: readonly string[], hold: Operation): Live {
+  #liveOf({ spec, idBase }: Record, process: Started, hold: Operation): Live {
+    const { id } = spec
+    const hasHostNetwork = spec.network.mode === "host"
     const { socket, folder } = this.#store.places(id)
     const diskUsage = (): Promise<number> => this.#parts.volume.usage(folder)
-    const cgroup = this.#parts.cgroups.find(id)
+    const cgroup = this.#parts.cgroups.find(id, process.pid)
+    const degraded = (): string[] => [
+      ...this.#weaknesses(idBase, process.idmap?.lower ?? this.#parts.owners.isMapped),
+      ...(hasHostNetwork ? ["it is on the host's network, and reaches whatever listens there"] : []),
+    ]
     const ended = hold.next().then(noop, noop)
-    const sandbox = new OciSandbox({ id, process, socket, cgroup, diskUsage, degraded, ended })
+    const sandbox = new OciSandbox({ id, process, socket, cgroup, diskUsage, degraded, hasHostNetwork, ended })
     return { sandbox, process, release: () => void hold[Symbol.asyncDispose]() }
+  }
+
+  /** What cannot be had here although it would be better, in plain words. */
+  #weaknesses(idBase: number, isMapped: boolean): string[] {
+    const { cgroups, volume, owners } = this.#parts
+    const found: [isSo: boolean, words: string][] = [
+      [cgroups.missing !== undefined, `nothing limits its memory, cpu and processes: ${cgroups.missing}`],
+      [volume.unlimited !== undefined, `nothing limits what it writes to the disk: ${volume.unlimited}`],
+      [owners.ranges.isShared(idBase), "its ids on this machine are also those of other sandboxes of the same user"],
+      [!isMapped, "files of the image look as if they were nobody's, and cannot be changed inside"],
+    ]
+    return found.filter(([isSo]) => isSo).map(([, words]) => words)
+  }
+
+  #refuseWhatCannotBe(spec: SandboxSpec): void {
+    const { cgroups, volume, owners } = this.#parts
+    if (spec.network.mode === "bridge" && !owners.isMapped) {
+      throw new Fault("unsupported", "without root a sandbox cannot have an address of its own", {
+        hint: 'ask for the network "proxy", or run as root',
+      })
+    }
+    if (cgroups.missing !== undefined && !spec.limits.mayBeUnlimited) {
+      throw new Fault("unsupported", `memory, cpu and processes cannot be limited: ${cgroups.missing}`, {
+        hint: "have a cgroup delegated to this user (npm run doctor says how), or ask for limits.mayBeUnlimited",
+      })
+    }
+    if (spec.limits.diskBytes > 0 && volume.unlimited !== undefined) {
+      throw new Fault("unsupported", `the disk cannot be limited: ${volume.unlimited}`, {
+        hint: "npm run doctor says what is missing; or ask for diskBytes 0",
+      })
+    }
+    const writable = owners.isMapped ? undefined : spec.mounts.find(({ isReadOnly }) => !isReadOnly)
+    if (writable) {
+      throw new Fault("unsupported", `without root ${writable.from} can only be mounted read-only`, {
+        hint: "its files belong to somebody who does not exist inside: copy them in and out, or run as root",
+      })
+    }
   }
 
   async #farewell(live: Live, graceMs: number): Promise<void> {
@@ -295,14 +368,18 @@ export class OciDriver implements Driver {
     await this.#parts.launcher.kill(process, cgroup.folders, killMs)
     this.#live.get(id)?.release()
     this.#live.delete(id)
-    if (this.#store.has(id)) this.#store.clearRunning(id)
+    if (!this.#store.has(id)) return
+    const record = this.#store.record(id)
+    if (record?.slot !== undefined) await this.#parts.bridge.disconnect(connected(record, record.slot))
+    this.#store.clearRunning(id)
   }
 
   #startRequest(spec: SandboxSpec, idBase: number, cgroups: readonly string[]) {
     const request = startRequest({
       spec,
       places: this.#store.places(spec.id),
-      map: { base: idBase, size: rangeSize },
+      map: { base: this.#parts.owners.launcherId(idBase), size: rangeSize },
+      idmap: this.#parts.owners.isMapped,
       cgroups,
       runtime: this.#parts.runtime,
       init: this.#parts.programs.init,
@@ -314,20 +391,12 @@ export class OciDriver implements Driver {
 }
 
 const noop = (): void => undefined
+const connected = ({ spec }: Record, slot: number): Connected => ({ slot, dns: spec.dns })
 /** What this kernel does not have needs no mask. */
 const presentMasks = maskedPaths.filter((path) => existsSync(path))
 
-/** The folders and files of a new sandbox. */
-function fill(places: Places, spec: SandboxSpec): void {
-  mkdirSync(places.data, { mode: 0o700 })
-  for (const { upper, work } of layers(spec, places)) {
-    mkdirSync(upper, { mode: 0o755 })
-    mkdirSync(work, { mode: 0o700 })
-  }
-  if (needsWorkspace(spec)) {
-    mkdirSync(places.workspace, { mode: 0o755 })
-    chownSync(places.workspace, userId, userId)
-  }
+/** The files of a new sandbox that are ours. */
+function writeEtc(places: Places, spec: SandboxSpec): void {
   mkdirSync(places.etc, { mode: 0o755 })
   for (const [name, text] of Object.entries(etcFiles(spec.hostname, spec.dns))) {
     writeFileSync(join(places.etc, name), text, { mode: 0o644 })

@@ -1,6 +1,7 @@
-import { readFileSync, readlinkSync } from "node:fs"
-import type { IdRange, Posture } from "../posture.ts"
+import { existsSync, readFileSync, readlinkSync } from "node:fs"
+import type { IdRange, NetworkPosture, Posture } from "../posture.ts"
 import type { Cgroup } from "./cgroup/cgroup.ts"
+import { egressAt } from "./spec/places.ts"
 
 const namespaces = ["cgroup", "ipc", "mnt", "net", "pid", "user", "uts"]
 
@@ -16,6 +17,7 @@ export function measure(pid: number, cgroup: Cgroup, degraded: readonly string[]
       .map((line) => line.split(":\t", 2) as [string, string]),
   )
   const set = (name: string): string => status.get(name)?.trim() ?? ""
+  const mounts = mountsOf(proc("mountinfo"))
   return {
     measuredAt: new Date().toISOString(),
     seccompMode: Number(set("Seccomp")),
@@ -32,7 +34,8 @@ export function measure(pid: number, cgroup: Cgroup, degraded: readonly string[]
     namespaces: Object.fromEntries(namespaces.map((name) => [name, namespaceOf(pid, name)])),
     cgroups: Object.fromEntries(cgroupsOf(proc("cgroup"))),
     limits: cgroup.limits(),
-    mounts: mountsOf(proc("mountinfo")),
+    mounts,
+    network: networkOf(pid, mounts),
     degraded,
   }
 }
@@ -40,6 +43,19 @@ export function measure(pid: number, cgroup: Cgroup, degraded: readonly string[]
 function namespaceOf(pid: number, name: string): { id: string; isOwn: boolean } {
   const id = readlinkSync(`/proc/${pid}/ns/${name}`)
   return { id, isOwn: id !== hostNamespaces[name] }
+}
+
+function networkOf(pid: number, mounts: Posture["mounts"]): NetworkPosture {
+  const lines = (file: string): string[] => readFileSync(`/proc/${pid}/net/${file}`, "utf8").trim().split("\n")
+  // The device comes first for version 4, below a heading, and last for version 6.
+  const devices = [
+    ...lines("route").slice(1).map((line) => line.split("\t")[0] ?? ""),
+    ...(existsSync(`/proc/${pid}/net/ipv6_route`) ? lines("ipv6_route") : []).map((line) => line.split(" ").at(-1) ?? ""),
+  ]
+  const routes = [...new Set(devices)].filter((name) => name !== "lo" && name !== "").toSorted()
+  if (!namespaceOf(pid, "net").isOwn) return { mode: "host", routes }
+  if (routes.length > 0) return { mode: "bridge", routes }
+  return { mode: mounts.some(({ at }) => at === egressAt) ? "proxy" : "none", routes }
 }
 
 function idMap(text: string): IdRange[] {

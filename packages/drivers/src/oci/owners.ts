@@ -17,6 +17,8 @@ export interface Owners {
   readonly isMapped: boolean
   /** The first id of a range as the launcher counts: without root it lives in a user namespace of its own. */
   launcherId(idBase: number): number
+  /** The first gid of a range whose first uid this is. */
+  gidBase(idBase: number): number
   /** Makes the folders that a sandbox writes to. */
   fill(places: Places, spec: SandboxSpec, idBase: number): Promise<void>
 }
@@ -48,6 +50,10 @@ class RootOwners implements Owners {
     return idBase
   }
 
+  gidBase(idBase: number): number {
+    return idBase
+  }
+
   /** Directly: a start waits for it, and Node can do it all. */
   fill(places: Places, spec: SandboxSpec): Promise<void> {
     for (const { path, mode, owner } of ownFolders(places, spec)) {
@@ -73,6 +79,10 @@ class UserOwners implements Owners {
   /** In there 0 is the user, and their subordinate ids begin at 1. */
   launcherId(idBase: number): number {
     return idBase - this.#ids.uid + 1
+  }
+
+  gidBase(idBase: number): number {
+    return idBase - this.#ids.uid + this.#ids.gid
   }
 
   async fill(places: Places, spec: SandboxSpec, idBase: number): Promise<void> {

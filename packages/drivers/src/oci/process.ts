@@ -27,3 +27,12 @@ function membersOf(folder: string): string[] {
     return []
   }
 }
+
+/** The host id that root inside of a process's user namespace is; undefined when it is gone. */
+export function mapBaseOf(pid: number): number | undefined {
+  try {
+    return Number(readFileSync(`/proc/${pid}/uid_map`, "utf8").trim().split(/\s+/)[1])
+  } catch {
+    return undefined
+  }
+}

@@ -17,6 +17,8 @@ interface SandboxParts {
   readonly cgroup: Cgroup
   diskUsage(): Promise<number>
   degraded(): readonly string[]
+  /** What it sends and receives on the host's network cannot be told from what others do. */
+  readonly hasHostNetwork: boolean
   readonly ended: Promise<void>
 }
 
@@ -44,7 +46,7 @@ export class OciSandbox implements Sandbox, Pausable {
   async stats(): Promise<SandboxStats> {
     return {
       ...this.#parts.cgroup.usage(),
-      ...this.#read(networkBytes),
+      ...(this.#parts.hasHostNetwork ? { receivedBytes: 0, sentBytes: 0 } : this.#read(networkBytes)),
       diskBytes: await this.#parts.diskUsage(),
       oomKills: this.oomKills(),
     }

@@ -65,6 +65,7 @@ export function startRequest(parts: StartParts): StartRequest {
       isRootReadOnly: spec.isRootReadOnly,
       init: parts.init,
       etcFolder: places.etc,
+      egressFolder: spec.network.mode === "proxy" ? spec.network.folder : undefined,
       asked: mounts(spec, places).map(({ from, to, isReadOnly }) => ({ from, to, readOnly: isReadOnly })),
     }).map((bind) => ({ ...bind, idmap: bind.idmap && parts.idmap })),
     map: parts.map,

@@ -10,6 +10,8 @@ export interface Record {
   readonly spec: SandboxSpec
   /** The first host uid of its range. */
   readonly idBase: number
+  /** Which address it has; absent when it has none. */
+  readonly slot?: number
 }
 
 /** Where one sandbox keeps everything: one folder, so that taking it away is one act. */

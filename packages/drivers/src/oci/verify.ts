@@ -5,10 +5,14 @@ import { rangeSize } from "./id-ranges.ts"
 export interface Expected {
   readonly spec: SandboxSpec
   readonly idBase: number
+  /** The first host gid, where it is another number. */
+  readonly gidBase?: number
   /** The last part of the path of its cgroups. */
   readonly cgroupName: string
   /** The capabilities init may have at most, as a bit mask. */
   readonly capabilitiesMax: bigint
+  /** Whether there are groups to limit it; where not, it was asked to run without. */
+  readonly isLimited?: boolean
   /** Files of `/proc` that must be covered. */
   readonly maskedPaths: readonly string[]
 }
@@ -37,26 +41,40 @@ export function shortfalls(posture: Posture, expected: Expected): string[] {
     must(digits !== "", `the ${set} capabilities cannot be read`)
     must(extra === 0n, `the ${set} capabilities are wider than asked for (${extra.toString(16)})`)
   }
-  for (const [kind, map] of [
-    ["uid", posture.uidMap],
-    ["gid", posture.gidMap],
+  for (const [kind, map, base] of [
+    ["uid", posture.uidMap, idBase],
+    ["gid", posture.gidMap, expected.gidBase ?? idBase],
   ] as const) {
     const [range] = map
-    const isOurs = map.length === 1 && range?.inside === 0 && range.outside === idBase && range.count === rangeSize
+    const isOurs = map.length === 1 && range?.inside === 0 && range.outside === base && range.count === rangeSize
     must(isOurs, `the ${kind} map is not the one asked for`)
   }
-  for (const name of namespaces) must(posture.namespaces[name]?.isOwn === true, `the ${name} namespace is the host's`)
+  for (const name of namespaces) {
+    if (name === "net" && spec.network.mode === "host") continue
+    must(posture.namespaces[name]?.isOwn === true, `the ${name} namespace is the host's`)
+  }
+  const { mode } = posture.network ?? {}
+  must(mode === spec.network.mode, `the network is "${mode}" instead of "${spec.network.mode}"`)
+  if (expected.isLimited !== false) found.push(...limitShortfalls(posture, expected))
+  found.push(...mountShortfalls(posture, spec))
+  const mountPoints = new Set(posture.mounts.map(({ at }) => at))
+  for (const path of expected.maskedPaths) must(mountPoints.has(path), `${path} is not covered`)
+  return found
+}
+
+function limitShortfalls(posture: Posture, { spec, cgroupName }: Expected): string[] {
+  const found: string[] = []
+  const must = (holds: boolean, otherwise: string): void => {
+    if (!holds) found.push(otherwise)
+  }
   for (const controller of ["memory", "pids", "cpu"]) {
     const path = Object.entries(posture.cgroups).find(([names]) => names.split(",").includes(controller))?.[1]
-    const isIn = (path ?? posture.cgroups[""] ?? "").endsWith(`/${expected.cgroupName}`)
+    const isIn = (path ?? posture.cgroups[""] ?? "").endsWith(`/${cgroupName}`)
     must(isIn, `it is not in its ${controller} group`)
   }
   must(Math.abs(posture.limits.cpus - spec.limits.cpus) < 0.02, "the cpu limit is not in force")
   must(Math.abs(posture.limits.memoryBytes - spec.limits.memoryBytes) < pageBytes, "the memory limit is not in force")
   must(posture.limits.pidsMax === spec.limits.pidsMax, "the pids limit is not in force")
-  found.push(...mountShortfalls(posture, spec))
-  const mountPoints = new Set(posture.mounts.map(({ at }) => at))
-  for (const path of expected.maskedPaths) must(mountPoints.has(path), `${path} is not covered`)
   return found
 }
 

@@ -64,9 +64,14 @@ function spec(changes: Partial<SandboxSpec> = {}): SandboxSpec {
 async function use(): Promise<Sandbox & AsyncDisposable> {
   const asked = spec()
   await driver.create(asked, never)
-  const sandbox = await driver.start(asked.id, never)
-  await attacker.bring(sandbox)
-  return Object.assign(sandbox, { [Symbol.asyncDispose]: () => driver.destroy(asked.id) })
+  try {
+    const sandbox = await driver.start(asked.id, never)
+    await attacker.bring(sandbox)
+    return Object.assign(sandbox, { [Symbol.asyncDispose]: () => driver.destroy(asked.id) })
+  } catch (failure) {
+    await driver.destroy(asked.id)
+    throw failure
+  }
 }
 
 function isRunning(pid: number): boolean {

@@ -4,6 +4,7 @@ import { TempFolder } from "@warren/base/testing/temp-folder.ts"
 import { expect, it } from "vitest"
 import { exec } from "../init/exec.ts"
 import type { SandboxId } from "../sandbox-spec.ts"
+import type { ProcessDriver } from "./driver.ts"
 import { allPids, environmentOf } from "./process-tree.ts"
 import { processSubject, programs } from "./testing/subject.ts"
 
@@ -18,24 +19,32 @@ it(`a runner killed ${kills} times at any moment loses and leaves nothing`, { ti
   for (let round = 0; round < kills; round++) {
     const told = await crash(program, (round * 37) % 200)
     await using driver = await subject.open()
-    const running = new Set<SandboxId>()
-    for await (const sandbox of driver.adopt(never)) {
-      running.add(sandbox.id)
-      const { stdout } = await exec(sandbox, { argv: ["sh", "-c", "cat id 2>/dev/null; echo alive"] })
-      expect(stdout.toString()).toMatch(/alive\n$/)
-      if (told.get(sandbox.id) === "wrote") expect(stdout.toString()).toBe(`${sandbox.id}\nalive\n`)
+    try {
+      adoptions += await check(driver, told)
+    } finally {
+      for (const id of readdirSync(subject.root)) if (id.startsWith("sbx_")) await driver.destroy(id as SandboxId)
     }
-    for (const [id, step] of told) {
-      if (step === "started" || step === "wrote") expect([id, running.has(id)]).toEqual([id, true])
-      if (step === "destroyed") expect(await driver.exists(id)).toBe(false)
-    }
-    adoptions += running.size
-    for (const id of readdirSync(subject.root)) if (id.startsWith("sbx_")) await driver.destroy(id as SandboxId)
     // A keeper whose runner died in the middle of a start ends by itself, a moment later.
     await expect.poll(leftovers, { timeout: 5_000 }).toEqual([])
   }
   expect(adoptions).toBeGreaterThan(0)
 })
+
+/** Everything it had said is true, and what was running still is. How many those are. */
+async function check(driver: ProcessDriver, told: ReadonlyMap<SandboxId, string>): Promise<number> {
+  const running = new Set<SandboxId>()
+  for await (const sandbox of driver.adopt(never)) {
+    running.add(sandbox.id)
+    const { stdout } = await exec(sandbox, { argv: ["sh", "-c", "cat id 2>/dev/null; echo alive"] })
+    expect(stdout.toString()).toMatch(/alive\n$/)
+    if (told.get(sandbox.id) === "wrote") expect(stdout.toString()).toBe(`${sandbox.id}\nalive\n`)
+  }
+  for (const [id, step] of told) {
+    if (step === "started" || step === "wrote") expect([id, running.has(id)]).toEqual([id, true])
+    if (step === "destroyed") expect(await driver.exists(id)).toBe(false)
+  }
+  return running.size
+}
 
 /** Runs a runner for a while and kills it. What it said last about each sandbox. */
 async function crash(program: string, afterMs: number): Promise<Map<SandboxId, string>> {

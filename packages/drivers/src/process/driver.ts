@@ -89,7 +89,10 @@ export async function openProcessDriver(options: ProcessOptions): Promise<Proces
 function cgroupsFor(root: string): { cgroups: Cgroups | undefined; noCgroups: string | undefined } {
   try {
     const parent = `warren-${createHash("sha256").update(root).digest("hex").slice(0, 8)}`
-    return { cgroups: openCgroups(parent), noCgroups: undefined }
+    const cgroups = openCgroups(parent)
+    return cgroups.missing === undefined
+      ? { cgroups, noCgroups: undefined }
+      : { cgroups: undefined, noCgroups: cgroups.missing }
   } catch (failure) {
     return { cgroups: undefined, noCgroups: messageOf(failure) }
   }

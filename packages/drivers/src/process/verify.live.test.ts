@@ -1,17 +1,19 @@
 import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { chmodSync, existsSync, writeFileSync } from "node:fs"
+import { silentLog } from "@warren/base/log.ts"
 import { connectUnix } from "@warren/base/unix-socket.ts"
 import { TempFolder } from "@warren/base/testing/temp-folder.ts"
 import { expect, it } from "vitest"
 import type { Sandbox } from "../driver.ts"
 import { defaultLimits } from "../sandbox-spec.ts"
 import { specOf } from "../spec-of.ts"
-import { machineImage } from "./driver.ts"
+import { machineImage, openProcessDriver } from "./driver.ts"
 import { processSubject, programs } from "./testing/subject.ts"
 import { leaks } from "./verify.ts"
 
 const never = new AbortController().signal
+const subject = processSubject()
 /** Says what warren-confine would say and confines nothing. */
 const pretender = `#!/bin/sh
 while [ $# -gt 0 ]; do case $1 in --init) init=$2;; --socket) socket=$2;; esac; shift 2; done
@@ -48,7 +50,12 @@ it("refuses to hand out a sandbox that is not confined", async () => {
   const confine = folder.at("pretender")
   writeFileSync(confine, pretender)
   chmodSync(confine, 0o755)
-  await using driver = await processSubject({ programs: { ...programs, confine } }).open()
+  await using driver = await openProcessDriver({
+    root: subject.root,
+    programs: { ...programs, confine },
+    isUnlimitedAllowed: true,
+    log: silentLog,
+  })
   const spec = specOf(machineImage, { limits: { ...defaultLimits, diskBytes: 0 } })
   await driver.create(spec, never)
   const refusal = await driver.start(spec.id, never).catch((thrown: unknown) => thrown)

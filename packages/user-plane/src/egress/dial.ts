@@ -1,11 +1,12 @@
 import { connect, type Socket } from "node:net"
 import { Fault } from "@warren/base/fault.ts"
+import { pourable } from "./pour.ts"
 
 /** Connects to an address (never a name: nothing is looked up here). Leaves nothing behind when it fails. */
 export function dial(address: string, port: number, timeoutMs: number, signal: AbortSignal): Promise<Socket> {
   return new Promise((resolve, reject) => {
     if (signal.aborted) return reject(signal.reason)
-    const socket = connect({ host: address, port, allowHalfOpen: true, noDelay: true })
+    const socket = pourable((more) => connect({ host: address, port, allowHalfOpen: true, noDelay: true, ...more }))
     const settle = (act: () => void): void => {
       clearTimeout(timer)
       signal.removeEventListener("abort", abort)

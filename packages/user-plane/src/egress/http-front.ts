@@ -38,10 +38,9 @@ export class HttpFront {
 
   constructor(options: FrontOptions) {
     this.#options = options
-    // It never listens: connections are handed to it, so its own timers do not run, and the client's deadlines do.
+    // It never listens: connections are handed to it, so its own timers do not run, and the client's deadlines do. To it, a
+    // client that says its last is gone: on a Unix socket nothing else tells that a program was killed in mid-request.
     this.#server = createServer({ maxHeaderSize: options.limits.headerBytesMax, keepAliveTimeout: 0 })
-    // Whoever has sent a whole request and says no more still wants the answer.
-    Object.assign(this.#server, { httpAllowHalfOpen: true })
     this.#server.on("request", (request, response) => void this.#request(request, response))
     this.#server.on("connect", (request: IncomingMessage, socket: Socket, head: Buffer) =>
       this.#connect(request, socket, head),

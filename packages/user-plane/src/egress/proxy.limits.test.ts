@@ -16,9 +16,11 @@ describe("the proxy's limits", () => {
       limits: { connectionsMax: 50 },
     })
     const sockets: Socket[] = []
-    // The kernel's queue for this socket is shorter than all of them.
-    for (let i = 0; i < 20; i++)
-      sockets.push(...(await Promise.all(Array.from({ length: 100 }, () => system.connect()))))
+    for (let i = 0; i < 2_000; i++) {
+      sockets.push(await system.connect())
+      // The kernel's queue for this socket is shorter than all of them: the proxy, in this process too, gets its turn.
+      if (i % 100 === 0) await new Promise(setImmediate)
+    }
     const isAlive = (socket: Socket): boolean => !socket.destroyed
     for (const socket of sockets) socket.resume()
     await eventually(() => sockets.filter(isAlive).length === 50)
@@ -41,7 +43,6 @@ describe("the proxy's limits", () => {
     })
     const client = await system.connect()
     client.resume().write(get(server.port).repeat(300))
-    await eventually(() => system.proxy.denials.total >= 10)
     await eventually(() => system.proxy.counters().allowed === 5)
     expect(system.proxy.counters()).toMatchObject({ open: 5, connections: 1 })
     client.destroy()

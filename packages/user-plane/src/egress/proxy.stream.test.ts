@@ -11,7 +11,6 @@ const flatBytes = 32 * 1024 * 1024
 
 async function send(socket: NodeJS.WritableStream): Promise<void> {
   for (let sent = 0; sent < total; sent += chunk.length) if (!socket.write(chunk)) await once(socket, "drain")
-  socket.end()
 }
 
 /** Reads everything, and says the most that was kept meanwhile beyond what was kept before. */
@@ -29,8 +28,8 @@ async function drain(socket: Socket, before: number): Promise<{ bytes: number; m
 describe("200 MB", () => {
   test.each(["tcp://", ""])("through a tunnel or as HTTP (%j), with flat memory", async (scheme) => {
     await using server = scheme
-      ? await Loopback.tcp((socket) => void send(socket))
-      : await Loopback.http((_, response) => void send(response))
+      ? await Loopback.tcp((socket) => void send(socket).then(() => socket.end()))
+      : await Loopback.http((_, response) => void send(response).then(() => response.end()))
     await using system = await EgressSystem.start({
       ...reachable("allowed.test", server.port),
       policy: {

@@ -1,5 +1,6 @@
 import type { Socket } from "node:net"
 import { Fault } from "@warren/base/fault.ts"
+import { pour } from "./pour.ts"
 
 /**
  * Joins a client with the outside until both directions have ended. Each waits for the other to take what it was given; one that
@@ -9,7 +10,7 @@ export async function splice(client: Socket, outside: Socket): Promise<void> {
   const ends = [ended(client, outside), ended(outside, client)]
   if (!client.destroyed && !outside.destroyed) {
     client.pipe(outside)
-    outside.pipe(client)
+    pour(outside, client)
   }
   await Promise.all(ends)
   if (outside.errored instanceof Fault) throw outside.errored

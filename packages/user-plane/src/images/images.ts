@@ -14,7 +14,7 @@ import { archiveLimits, type ArchiveLimits } from "./limits.ts"
 import { ImageConfig, readJson } from "./manifest.ts"
 import { nameOf, readReference } from "./reference.ts"
 import { pull, type PullOptions } from "./registry/pull.ts"
-import { LayerStore, type Collected } from "./store.ts"
+import { LayerStore, type Collected, type Pin } from "./store.ts"
 import { warrenLayer } from "./warren-layer.ts"
 
 export interface ImagesOptions {
@@ -108,6 +108,28 @@ export class Images implements AsyncDisposable {
     return await this.#complete({ ...image, names: [] }, names.map(whole), pins, signal)
   }
 
+  /** What an image is made of, without what Warren puts on top: layers, the bottom one first. For what builds images. */
+  content(name: string): { readonly layers: readonly Digest[]; readonly config: ImageConfig["config"] } {
+    const { config, rootfs } = readJson("the config of the image", ImageConfig, this.#find(name).config)
+    return { layers: rootfs.diff_ids, config }
+  }
+
+  /** Layers (the bottom one first) as something a sandbox starts from. What it is made of is pinned with `pin`. */
+  async stack(layers: readonly Digest[], pin: Pin, signal?: AbortSignal): Promise<Image> {
+    const all = await this.#topped(layers.toReversed(), pin, signal)
+    return { layers: all.map((digest) => this.store.folder(digest)) }
+  }
+
+  /** Layers (the bottom one first) as one tree, to look at. */
+  view(layers: readonly Digest[]): MergedView {
+    return new MergedView(
+      layers.toReversed().map((digest) => ({
+        folder: this.store.folder(digest),
+        opaque: this.store.catalog.layer(digest)?.opaque ?? [],
+      })),
+    )
+  }
+
   tag(from: string, to: string): void {
     const name = whole(to)
     const image = this.#find(from)
@@ -180,25 +202,19 @@ export class Images implements AsyncDisposable {
   async #complete(image: Imported, names: readonly string[], pins: Pins, signal: AbortSignal | undefined): Promise<Digest> {
     const { id, manifest, config } = image
     if (!this.store.catalog.image(id)) {
-      const layers = image.layers.toReversed()
-      const ours = this.#ourLayer(layers)
-      if (ours) {
-        const { digest } = await this.store.add(once(ours), { signal, pin: (layers) => pins.add(layers) })
-        layers.unshift(digest)
-      }
-      if (layers.length === 0) throw new Fault("invalid", "the image has no layers")
+      const layers = await this.#topped(image.layers.toReversed(), (made) => pins.add(made), signal)
       this.store.catalog.addImage({ id, manifest, config, layers, madeAt: this.#clock.now() }, names)
     } else for (const name of names) this.store.catalog.name(name, id)
     return id
   }
 
-  #ourLayer(layers: readonly Digest[]): Buffer | undefined {
-    const views = layers.map((digest) => ({
-      folder: this.store.folder(digest),
-      opaque: this.store.catalog.layer(digest)?.opaque ?? [],
-    }))
-    using view = new MergedView(views)
-    return warrenLayer(view)
+  /** Layers, the top one first, with ours above them where they need it. */
+  async #topped(layers: readonly Digest[], pin: Pin, signal: AbortSignal | undefined): Promise<Digest[]> {
+    using view = this.view(layers.toReversed())
+    const ours = warrenLayer(view)
+    if (!ours) return [...layers]
+    const { digest } = await this.store.add(once(ours), { signal, pin })
+    return [digest, ...layers]
   }
 
   #find(name: string): ImageRecord {

@@ -22,11 +22,14 @@ export interface StoreOptions {
   readonly log: Log
 }
 
+/** Keeps layers from being collected, for as long as whoever gave it says. */
+export type Pin = (layers: readonly Digest[]) => void
+
 interface AddOptions {
   /** What it must turn out to be. */
   readonly expected?: Digest
   readonly signal?: AbortSignal | undefined
-  readonly pin: (layers: readonly Digest[]) => void
+  readonly pin: Pin
 }
 
 /**

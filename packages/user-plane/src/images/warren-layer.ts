@@ -1,7 +1,7 @@
 import { Fault } from "@warren/base/fault.ts"
 import { etcAt, homeAt, initAt, sudoAt } from "@warren/drivers/oci/spec/places.ts"
 import type { MergedView } from "./layer/merged.ts"
-import type { Place } from "./layer/place.ts"
+import { parentsOf } from "./layer/parents.ts"
 import { shown } from "./tar/entry.ts"
 import { writeTar, type WritableEntry } from "./tar/writer.ts"
 
@@ -55,7 +55,7 @@ export function warrenLayer(image: MergedView): Buffer | undefined {
   }
   for (const [path, text] of accounts(image)) entries.set(path, file(path, text))
   if (entries.size === 0) return undefined
-  return writeTar([...parents(image, [...entries.keys()]), ...entries.values()].toSorted(byName))
+  return writeTar([...parentsOf(image, [...entries.keys()]), ...entries.values()].toSorted(byName))
 }
 
 function file(name: string, text: string): WritableEntry & { readonly content: Buffer } {
@@ -95,21 +95,6 @@ function added(text: string, accounts: readonly Account[]): string | undefined {
     return free === undefined ? [] : [line(free)]
   })
   return [text.replace(/\n*$/, ""), ...lines, ""].filter((part, index) => index > 0 || part !== "").join("\n")
-}
-
-/** Folders on the way to what is new: as they are below, because a layer's word about a folder counts for all of them. */
-function parents(image: MergedView, paths: readonly string[]): WritableEntry[] {
-  const places = new Set(paths.flatMap((path) => ancestors(path.split("/"))))
-  return [...places].flatMap((path) => {
-    const stats = image.stat(path === "" ? [] : path.split("/"))
-    if (!stats) return []
-    const { mode, uid, gid, mtimeMs } = stats
-    return [{ name: `${path === "" ? "." : path}/`, kind: "folder", mode: mode & 0o7777, uid, gid, mtime: Math.floor(mtimeMs / 1000) }]
-  })
-}
-
-function ancestors(place: Place): string[] {
-  return place.map((_, depth) => place.slice(0, depth).join("/"))
 }
 
 function byName(a: WritableEntry, b: WritableEntry): number {

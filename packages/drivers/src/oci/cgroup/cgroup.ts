@@ -8,10 +8,13 @@ import type { Limits } from "../../sandbox-spec.ts"
  * system call of microseconds on a file system that never waits, and a start makes twenty of them.
  */
 export interface Cgroups {
-  readonly version: 1 | 2
+  readonly version: 0 | 1 | 2
+  /** Why nothing can be limited here; undefined when it can. */
+  readonly missing?: string
   /** Makes one group with limits; `folders` are to be joined, one per hierarchy. */
   make(name: string, limits: Limits): Cgroup
-  find(name: string): Cgroup
+  /** `pid`: of its init, for where there is no group to ask. */
+  find(name: string, pid?: number): Cgroup
   /** What exists below our parent: after a crash, some of it has no owner. */
   names(): string[]
   /** Takes the empty parent away. */

@@ -1,6 +1,9 @@
-import { readFileSync } from "node:fs"
+import { accessSync, constants, readFileSync } from "node:fs"
+import { join } from "node:path"
 import { Fault } from "@warren/base/fault.ts"
-import type { Cgroups } from "./cgroup.ts"
+import { makeFolder, read, write, type Cgroups } from "./cgroup.ts"
+import { delegated, runnerLeaf, type Delegated } from "./delegated.ts"
+import { NoCgroups } from "./none.ts"
 import { CgroupsV1 } from "./v1.ts"
 import { CgroupsV2 } from "./v2.ts"
 
@@ -25,10 +28,48 @@ export function cgroupMounts(mountinfo: string): CgroupMounts {
   return { v1, v2 }
 }
 
-/** The groups this machine has: v1 where the controllers are there (also beside an idle v2), otherwise v2. */
-export function openCgroups(parent: string): Cgroups {
+/**
+ * The groups this machine has: v1 where the controllers are there (also beside an idle v2), otherwise v2. An ordinary user has those that were
+ * delegated to them (`ownParent`: a path below every hierarchy), or none.
+ */
+export function openCgroups(parent: string, ownParent?: string): Cgroups {
+  if (process.getuid?.() !== 0) return openDelegated(parent, delegatedHere(ownParent))
   const { v1, v2 } = cgroupMounts(readFileSync("/proc/self/mountinfo", "utf8"))
   if (v1.has("memory")) return new CgroupsV1(v1, parent)
   if (v2) return new CgroupsV2(v2, parent)
   throw new Fault("unavailable", "this machine has no cgroups", { hint: "mount cgroup2 at /sys/fs/cgroup" })
+}
+
+/** What this process may divide. */
+export function delegatedHere(ownParent: string | undefined): Delegated {
+  const mounts = cgroupMounts(readFileSync("/proc/self/mountinfo", "utf8"))
+  return delegated({ mounts, self: readFileSync("/proc/self/cgroup", "utf8"), parent: ownParent, canWrite })
+}
+
+function openDelegated(parent: string, found: Delegated): Cgroups {
+  if ("missing" in found) return new NoCgroups(found.missing)
+  try {
+    if (found.version === 1) return new CgroupsV1(found.folders, parent)
+    makeRoom(found.folder)
+    return new CgroupsV2(found.folder, parent)
+  } catch (failure) {
+    return new NoCgroups(Fault.from(failure).message)
+  }
+}
+
+/** A group whose controllers are handed on may hold no processes itself: those in it, we among them, go into one below. */
+function makeRoom(folder: string): void {
+  const leaf = join(folder, runnerLeaf)
+  const pids = read(folder, "cgroup.procs").split("\n").filter(Boolean)
+  if (pids.length > 0) makeFolder(leaf)
+  for (const pid of pids) write(leaf, "cgroup.procs", pid)
+}
+
+function canWrite(folder: string): boolean {
+  try {
+    accessSync(folder, constants.W_OK | constants.X_OK)
+    return true
+  } catch {
+    return false
+  }
 }

@@ -1,5 +1,5 @@
 import { Fault } from "@warren/base/fault.ts"
-import { etcAt, homeAt, initAt, sudoAt, type Place } from "./places.ts"
+import { egressAt, etcAt, homeAt, initAt, sudoAt, type Place } from "./places.ts"
 import { checkPath, type SandboxInput } from "./sandbox-input.ts"
 
 /** What the launcher binds into the root before the runtime starts. */
@@ -18,6 +18,8 @@ export interface BindInput {
   readonly init: string
   /** Where the files of `etcFiles` were written, on the host. */
   readonly etcFolder: string
+  /** The folder with the egress proxy's socket, on the host. */
+  readonly egressFolder?: string | undefined
   /** What the person asked for: the workspace and the like. */
   readonly asked: readonly { readonly from: string; readonly to: string; readonly readOnly: boolean }[]
 }
@@ -36,6 +38,10 @@ export function bindsOf(input: BindInput): readonly Bind[] {
       readOnly: true,
       idmap: true,
     })),
+    // Nobody's owners matter there, and it may lie on a file system that cannot map them.
+    ...(input.egressFolder === undefined
+      ? []
+      : [{ from: input.egressFolder, to: egressAt, readOnly: true, idmap: false }]),
   ]
   const asked = input.asked.map(({ from, to, readOnly }) => ({ from, to, readOnly, idmap: true }))
   const taken = [...ours.map(({ to }) => to), ...reserved, ...(input.isRootReadOnly ? [homeAt] : [])]

@@ -23,7 +23,9 @@ export function configOf(input: SandboxInput): OciConfig {
     process: processOf(input),
     mounts: mountsOf(input),
     linux: {
-      namespaces: ["pid", "network", "ipc", "uts", "mount", "cgroup"].map((type) => ({ type })),
+      namespaces: ["pid", ...(input.network === "own" ? ["network"] : []), "ipc", "uts", "mount", "cgroup"].map(
+        (type) => ({ type }),
+      ),
       rootfsPropagation: "private",
       maskedPaths,
       readonlyPaths,
@@ -33,7 +35,7 @@ export function configOf(input: SandboxInput): OciConfig {
   }
 }
 
-function processOf({ profile, user, workspace, limits, machine }: SandboxInput): OciProcess {
+function processOf({ profile, user, workspace, forwards, limits, machine }: SandboxInput): OciProcess {
   return {
     terminal: false,
     user: { uid: warrenId, gid: warrenId, umask: 0o022 },
@@ -43,6 +45,7 @@ function processOf({ profile, user, workspace, limits, machine }: SandboxInput):
       ...["--profile", profile],
       ...["--user", `${user.uid}:${user.gid}`],
       ...(workspace === undefined ? [] : ["--workspace", workspace]),
+      ...forwards.flatMap((forward) => ["--forward", forward]),
     ],
     env: [],
     cwd: "/",

@@ -10,7 +10,7 @@ const spec: SandboxSpec = {
   profile: "strict",
   limits: defaultLimits,
   hostname: "box",
-  network: "none",
+  network: { mode: "none" },
   isRootReadOnly: true,
   mounts: [],
   dns: [],

@@ -1,9 +1,10 @@
 import { Fault } from "@warren/base/fault.ts"
-import type { SandboxSpec } from "../../sandbox-spec.ts"
+import { egressPort, type SandboxSpec } from "../../sandbox-spec.ts"
 import { archOf } from "../seccomp/syscalls.ts"
 import { configOf } from "./config-of.ts"
 import { thisMachine, type Machine } from "./machine.ts"
 import type { OciConfig } from "./oci.ts"
+import { egressAt } from "./places.ts"
 import { tmpfsFor } from "./sandbox-input.ts"
 
 /** Where the launcher mounts the root. */
@@ -22,6 +23,8 @@ export function ociConfig(spec: SandboxSpec, runtime: string, machine: Machine =
     limits: { memoryBytes, pidsMax, openFilesMax, ...tmpfsFor(memoryBytes) },
     user: { uid: 1000, gid: 1000 },
     workspace: "/workspace",
+    network: spec.network.mode === "host" ? "host" : "own",
+    forwards: spec.network.mode === "proxy" ? [`${egressPort}:${egressAt}/proxy.sock`] : [],
     seccomp: runtime === "crun" ? "compiled" : "table",
     arch,
     machine,

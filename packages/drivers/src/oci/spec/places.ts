@@ -7,6 +7,9 @@ export const initAt: Place = "/run/warren/init"
  * no-new-privs makes useless) is not found. */
 export const sudoAt: Place = "/usr/local/bin/sudo"
 
+/** The folder with the egress proxy's socket, read-only. */
+export const egressAt: Place = "/run/warren/egress"
+
 export const homeAt: Place = "/home/user"
 
 /** Small files of our own over those of the image. */

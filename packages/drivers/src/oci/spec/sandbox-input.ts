@@ -15,6 +15,10 @@ export interface SandboxInput {
   readonly user: { readonly uid: number; readonly gid: number }
   /** The folder commands start in; absent: init's own choice. */
   readonly workspace?: string
+  /** `own`: a network namespace, with nothing but loopback in it. */
+  readonly network: "own" | "host"
+  /** Ports of loopback that init passes on: `port:/path/of/a/socket`. */
+  readonly forwards: readonly string[]
   /** `compiled`: as an annotation, which only crun reads. `table`: for runtimes that compile it themselves. */
   readonly seccomp: "compiled" | "table"
   readonly arch: Arch

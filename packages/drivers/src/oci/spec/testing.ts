@@ -18,6 +18,8 @@ export function someInput(over: Partial<SandboxInput> = {}, limits: Partial<Sand
     },
     user: { uid: 1000, gid: 1000 },
     workspace: "/workspace",
+    network: "own",
+    forwards: [],
     seccomp: "compiled",
     arch: "x86_64",
     machine: { memoryBytes: 8192 * mebibyte, openFilesMax: 16_384, processesMax: 30_000, oomScoreAdj: 0 },

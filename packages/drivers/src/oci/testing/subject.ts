@@ -16,6 +16,9 @@ export const programs: OciOptions["programs"] = {
   libraries: join(dist, "crun-lib"),
 }
 
+/** Set by the test that runs others as an ordinary user, and made a group for them. */
+const cgroupParent = process.env["WARREN_TEST_CGROUP_PARENT"]
+
 /** A driver in a folder of its own, which is gone after the tests of the file. */
 export function ociSubject(
   options: Partial<OciOptions> = {},
@@ -24,7 +27,7 @@ export function ociSubject(
   afterAll(() => rmSync(root, { recursive: true, force: true }))
   return {
     root,
-    open: () => openOciDriver({ root, programs, log: silentLog, ...options }),
+    open: () => openOciDriver({ root, programs, log: silentLog, cgroupParent, ...options }),
     image: () => hostImage(join(root, "host-image")),
   }
 }

@@ -11,7 +11,7 @@ const dist = resolve(import.meta.dirname, "../../../../../dist")
 /** What `npm run build` compiles. */
 export const programs: ProcessOptions["programs"] = {
   init: join(dist, "warren-init"),
-  confine: process.env["WARREN_CONFINE"] ?? join(dist, "warren-confine"),
+  confine: join(dist, "warren-confine"),
 }
 
 export interface ProcessSubject extends Subject {

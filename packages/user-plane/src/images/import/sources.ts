@@ -15,7 +15,7 @@ import {
   readJson,
   type Descriptor,
 } from "../manifest.ts"
-import type { LayerStore } from "../store.ts"
+import type { LayerStore, Pin } from "../store.ts"
 import { readArchive } from "./archive.ts"
 import { openBelow, readBelow } from "./below.ts"
 
@@ -34,7 +34,7 @@ export interface ImportContext {
   readonly store: LayerStore
   readonly platform: string | undefined
   readonly signal: AbortSignal | undefined
-  readonly pin: (layers: readonly Digest[]) => void
+  readonly pin: Pin
 }
 
 /** A plain tree as an image of one layer. */

@@ -13,6 +13,8 @@ interface Found {
   readonly walk: FolderWalk
 }
 
+/** The kernel's own patience. */
+const linksMax = 40
 const readFlags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
 
 /** Layers as a sandbox will see them, without mounting anything and without following any link. */
@@ -31,6 +33,26 @@ export class MergedView implements Disposable {
   link(place: Place): string {
     const path = this.#find(place)?.walk.find(place)
     return path ? readlinkSync(path, "latin1") : ""
+  }
+
+  /** Where a name leads once every link in it is followed, inside the image; the last part need not be there. */
+  resolve(place: Place): Place {
+    let todo = [...place]
+    let done: string[] = []
+    for (let links = 0; todo.length > 0; ) {
+      const [part = "", ...rest] = todo
+      todo = rest
+      if (part === "" || part === ".") continue
+      const here = part === ".." ? done.slice(0, -1) : [...done, part]
+      if (part === ".." || !this.stat(here)?.isSymbolicLink()) done = here
+      else {
+        if (++links > linksMax) throw new Fault("invalid", `/${place.join("/")} of the image leads in circles`)
+        const target = this.link(here)
+        if (target.startsWith("/")) done = []
+        todo = [...target.split("/"), ...todo]
+      }
+    }
+    return done
   }
 
   /** A plain file's text; undefined when there is none there. */

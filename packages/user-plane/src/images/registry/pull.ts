@@ -16,7 +16,7 @@ import {
   type Layer,
 } from "../manifest.ts"
 import { readReference, type Reference } from "../reference.ts"
-import type { LayerStore } from "../store.ts"
+import type { LayerStore, Pin } from "../store.ts"
 import { download } from "./blob.ts"
 import { RegistryClient, type RegistryOptions } from "./client.ts"
 
@@ -51,7 +51,7 @@ export async function pull(
   store: LayerStore,
   name: string,
   options: PullOptions,
-  pin: (layers: readonly Digest[]) => void,
+  pin: Pin,
 ): Promise<Pulled> {
   const reference = readReference(name)
   const client = new RegistryClient(reference, options)
@@ -122,7 +122,7 @@ interface Bringing {
   readonly layer: Layer
   readonly progress: Progress
   readonly signal: AbortSignal
-  readonly pin: (layers: readonly Digest[]) => void
+  readonly pin: Pin
 }
 
 function bring({ store, client, layer, progress, signal, pin }: Bringing): Promise<void> {

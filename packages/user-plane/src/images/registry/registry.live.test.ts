@@ -4,7 +4,11 @@ import { mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs
 import { silentLog } from "@warren/base/log.ts"
 import { bundleProgram, Program } from "@warren/base/testing/program.ts"
 import { TempFolder } from "@warren/base/testing/temp-folder.ts"
-import { Fixture, text } from "@warren/drivers/oci/testing/fixture.ts"
+import type { Driver } from "@warren/drivers/driver.ts"
+import { never, text } from "@warren/drivers/oci/testing/fixture.ts"
+import { ociSubject } from "@warren/drivers/oci/testing/subject.ts"
+import type { Image } from "@warren/drivers/sandbox-spec.ts"
+import { specOf } from "@warren/drivers/spec-of.ts"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { digestBytes } from "../digest.ts"
 import { Images } from "../images.ts"
@@ -13,11 +17,14 @@ import { writeTar } from "../tar/writer.ts"
 import { busyboxTree, file, folder } from "../testing/archives.ts"
 import { push, pushManifest, startRegistry } from "../testing/registry.ts"
 
+const subject = ociSubject()
+let driver: Driver
 let temp: TempFolder
 let images: Images
 let registry: Awaited<ReturnType<typeof startRegistry>>
 
 beforeAll(async () => {
+  driver = await subject.open()
   temp = await TempFolder.make()
   registry = await startRegistry(temp.path)
   images = await Images.open({ root: temp.at("images"), log: silentLog })
@@ -25,10 +32,16 @@ beforeAll(async () => {
 afterAll(async () => {
   await images[Symbol.asyncDispose]()
   await registry[Symbol.asyncDispose]()
+  await driver[Symbol.asyncDispose]()
   await temp[Symbol.asyncDispose]()
 })
-// After the hooks above: the host is compared while the images are open, before and after.
-const fixture = new Fixture()
+
+async function start(image: Image) {
+  const spec = specOf(image)
+  await driver.create(spec, never)
+  const sandbox = await driver.start(spec.id, never)
+  return Object.assign(sandbox, { [Symbol.asyncDispose]: () => driver.destroy(spec.id) })
+}
 
 const base = writeTar(busyboxTree())
 const script = (name: string, says: string): Buffer =>
@@ -50,8 +63,8 @@ describe("a real registry", () => {
     expect(layersOf(temp.at("images")).length).toBe(before.length + 1)
     const [one, two] = [await images.use(`${host}/one:1`, "a"), await images.use(`${host}/two:1`, "b")]
     expect(one.layers.filter((layer) => two.layers.includes(layer)).length).toBe(2)
-    await using first = await fixture.use({ image: one })
-    await using second = await fixture.use({ image: two })
+    await using first = await start(one)
+    await using second = await start(two)
     expect(await text(first, "one; two 2>/dev/null || echo no")).toBe("I am one\nno\n")
     expect(await text(second, "two; one 2>/dev/null || echo no")).toBe("I am two\nno\n")
   })
@@ -132,7 +145,7 @@ describe("a real registry", () => {
     const id = await again.pull(`${host}/big:1`)
     expect(again.inspect(id).layers.map(({ entries }) => entries)).toContain(2000)
     expect(readdirSync(`${root}/blobs`)).toEqual([])
-    await using sandbox = await fixture.use({ image: await again.use(id, "sandbox") })
+    await using sandbox = await start(await again.use(id, "sandbox"))
     expect(await text(sandbox, "ls /many | wc -l; stat -c %s /data/big")).toBe("2000\n40000000\n")
     rmSync(temp.at("registry"), { recursive: true, force: true })
   })

@@ -1,0 +1,113 @@
+import { closeSync, constants, fstatSync, lstatSync, openSync, readdirSync, readlinkSync, readSync, type Stats } from "node:fs"
+import { refused } from "../tar/entry.ts"
+import { archiveEnd, padding, writeHeader, type WritableEntry } from "../tar/writer.ts"
+import { FolderWalk } from "./folder-walk.ts"
+import { whiteoutName, type Place } from "./place.ts"
+import { readXattrs } from "./xattrs.ts"
+
+export interface PackOptions {
+  /** Left out, with everything below. */
+  readonly isLeftOut?: (path: string) => boolean
+  readonly owner?: { readonly uid: number; readonly gid: number }
+  /** Where in the archive it all goes. */
+  readonly to?: Place
+  /** What the only entry is called there. */
+  readonly renamed?: Place
+  /** Whether character devices and overlayfs's attributes mean what they mean in a writable layer. */
+  readonly isUpper?: boolean
+}
+
+const pieceBytes = 256 * 1024
+const readFlags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
+const noXattrs: ReadonlyMap<string, ReadonlyMap<string, Buffer>> = new Map()
+
+/** A tree as an archive, in the order of names, without its end. Links are packed as links; sockets, pipes and devices are not. */
+export async function* pack(folder: string, options: PackOptions = {}): AsyncGenerator<Buffer, void, void> {
+  const xattrs = options.isUpper ? await readXattrs(folder) : noXattrs
+  using packing = new Packing(folder, options, xattrs)
+  yield* packing.below([])
+}
+
+/** A stopped sandbox's writable layer as the archive of an image's layer. */
+export async function* packUpper(folder: string, isLeftOut: (path: string) => boolean): AsyncGenerator<Buffer, void, void> {
+  yield* pack(folder, { isUpper: true, isLeftOut })
+  yield archiveEnd
+}
+
+class Packing implements Disposable {
+  readonly #walk: FolderWalk
+  readonly #options: PackOptions
+  readonly #xattrs: ReadonlyMap<string, ReadonlyMap<string, Buffer>>
+  /** The first name of files that have several. */
+  readonly #links = new Map<number, string>()
+
+  constructor(folder: string, options: PackOptions, xattrs: ReadonlyMap<string, ReadonlyMap<string, Buffer>>) {
+    this.#walk = new FolderWalk(folder)
+    this.#options = options
+    this.#xattrs = xattrs
+  }
+
+  *below(place: Place): Generator<Buffer, void, void> {
+    const path = this.#walk.find([...place, "."])
+    if (!path) return
+    for (const name of readdirSync(path, { encoding: "latin1" }).toSorted()) yield* this.entry([...place, name])
+  }
+
+  *entry(place: Place): Generator<Buffer, void, void> {
+    const inside = place.join("/")
+    const path = this.#walk.find(place)
+    if (!path || this.#options.isLeftOut?.(inside)) return
+    const stats = lstatSync(path)
+    const at = this.#options.renamed ?? [...(this.#options.to ?? []), ...place]
+    if (place.at(-1)?.startsWith(".wh.")) throw refused(inside, "has a name that means something else in a layer")
+    const about = { ...this.#meta(stats), xattrs: this.#kept(inside) }
+    if (stats.isDirectory()) {
+      yield writeHeader({ name: `${at.join("/")}/`, kind: "folder", ...about })
+      if (this.#isOpaque(inside)) yield writeHeader({ name: whiteoutName({ kind: "opaque", at }), kind: "file" })
+      yield* this.below(place)
+    } else if (stats.isSymbolicLink()) {
+      yield writeHeader({ name: at.join("/"), kind: "symlink", ...about, target: readlinkSync(path, "latin1") })
+    } else if (stats.isFile()) {
+      const first = this.#links.get(stats.ino)
+      if (first !== undefined) return yield writeHeader({ name: at.join("/"), kind: "hardlink", target: first })
+      if (stats.nlink > 1) this.#links.set(stats.ino, at.join("/"))
+      yield* content(path, { name: at.join("/"), kind: "file", ...about })
+    } else if (this.#options.isUpper && stats.isCharacterDevice() && stats.rdev === 0) {
+      yield writeHeader({ name: whiteoutName({ kind: "whiteout", at }), kind: "file" })
+    }
+  }
+
+  [Symbol.dispose](): void {
+    this.#walk[Symbol.dispose]()
+  }
+
+  #meta({ mode, uid, gid, mtimeMs }: Stats): Pick<WritableEntry, "mode" | "uid" | "gid" | "mtime"> {
+    return { mode: mode & 0o7777, uid, gid, mtime: Math.floor(mtimeMs / 1000), ...this.#options.owner }
+  }
+
+  #kept(path: string): ReadonlyMap<string, Buffer> {
+    return new Map([...(this.#xattrs.get(path) ?? [])].filter(([name]) => !name.startsWith("user.overlay.")))
+  }
+
+  #isOpaque(path: string): boolean {
+    return this.#xattrs.get(path)?.get("user.overlay.opaque")?.toString() === "y"
+  }
+}
+
+function* content(path: Buffer, entry: WritableEntry): Generator<Buffer, void, void> {
+  const file = openSync(path, readFlags)
+  try {
+    const { size } = fstatSync(file)
+    yield writeHeader({ ...entry, sizeBytes: size })
+    for (let at = 0; at < size; ) {
+      const piece = Buffer.alloc(Math.min(pieceBytes, size - at))
+      const bytes = readSync(file, piece, 0, piece.length, at)
+      if (bytes === 0) throw refused(entry.name, "shrank while it was read")
+      yield piece.subarray(0, bytes)
+      at += bytes
+    }
+    yield padding(size)
+  } finally {
+    closeSync(file)
+  }
+}

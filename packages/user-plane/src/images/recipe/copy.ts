@@ -1,0 +1,97 @@
+import { lstatSync } from "node:fs"
+import { FolderWalk, NotAFolder } from "../layer/folder-walk.ts"
+import type { MergedView } from "../layer/merged.ts"
+import { pack } from "../layer/pack.ts"
+import { parentsOf } from "../layer/parents.ts"
+import { placeOf, type Place } from "../layer/place.ts"
+import { finish, newHash, type Digest } from "../digest.ts"
+import { archiveLimits } from "../limits.ts"
+import { archiveEnd, writeHeader } from "../tar/writer.ts"
+import { mistake, type Step } from "./recipe.ts"
+
+interface Copy {
+  readonly context: string
+  readonly from: readonly string[]
+  /** Absolute, in the image. With a slash at the end it is a folder. */
+  readonly to: string
+  readonly owner: { readonly uid: number; readonly gid: number }
+}
+
+interface Source {
+  readonly place: Place
+  readonly isFolder: boolean
+}
+
+/** An archive for an image: where its entries go depends on what is there already. Without an image, its contents alone. */
+export type ForImage = (view: MergedView | undefined) => AsyncIterable<Uint8Array>
+
+/** What COPY puts into a layer. Files of the context are reached without following links; its links stay links. */
+export async function copyArchive({ context, from, to, owner }: Copy, step: Step): Promise<ForImage> {
+  const sources = await Promise.resolve(from.map((name) => sourceOf(context, name, step)))
+  const isInto = to.endsWith("/") || sources.length > 1
+  return async function* (view) {
+    const asked = placeOf(to, to.replace(/^\/+/, "") || ".", archiveLimits)
+    const target = view ? view.resolve(asked) : asked
+    const isFolder = isInto || view?.stat(target)?.isDirectory() === true
+    for (const { place, isFolder: isTree } of sources) {
+      // A folder's contents go to the target; a file goes into it, or becomes it.
+      const base = isTree || !isFolder ? target : [...target, place.at(-1) ?? ""]
+      if (view) yield* folders(view, isTree ? [...base, "x"] : base)
+      yield* isTree ? tree(context, place, base, owner) : one(context, place, base, owner)
+    }
+    yield archiveEnd
+  }
+}
+
+/** The folders of a path, as an archive; undefined when they are all there. */
+export function folderArchive(view: MergedView, path: string): AsyncIterable<Uint8Array> | undefined {
+  const place = view.resolve(placeOf(path, path.replace(/^\/+/, "") || ".", archiveLimits))
+  if (place.length === 0 || view.stat(place)?.isDirectory()) return undefined
+  const parts = [...folders(view, [...place, "x"]), archiveEnd]
+  return (async function* () {
+    yield await Promise.resolve(Buffer.concat(parts))
+  })()
+}
+
+export async function hashOf(archive: ForImage): Promise<Digest> {
+  const hash = newHash()
+  for await (const chunk of archive(undefined)) hash.update(chunk)
+  return finish(hash)
+}
+
+/** Every folder above a place: as it is in the image, or new. */
+function* folders(view: MergedView, place: Place): Generator<Buffer, void, void> {
+  for (const entry of parentsOf(view, [place.join("/")])) yield writeHeader(entry)
+  for (const [depth] of place.entries()) {
+    const above = place.slice(0, depth)
+    if (depth > 0 && !view.stat(above)) yield writeHeader({ name: `${above.join("/")}/`, kind: "folder", mode: 0o755 })
+  }
+}
+
+function sourceOf(context: string, name: string, step: Step): Source {
+  using walk = new FolderWalk(context)
+  try {
+    const place = placeOf(name, name.replace(/^\/+/, "") || ".", archiveLimits)
+    const path = place.length === 0 ? undefined : walk.find(place)
+    const stats = path && lstatSync(path, { throwIfNoEntry: false })
+    if (place.length > 0 && !stats) throw mistake(step, `there is no ${JSON.stringify(name)} to copy`)
+    return { place, isFolder: stats?.isDirectory() ?? true }
+  } catch (failure) {
+    if (failure instanceof NotAFolder) throw mistake(step, `${JSON.stringify(name)} leads through a link`)
+    throw failure
+  }
+}
+
+async function* tree(context: string, place: Place, to: Place, owner: Copy["owner"]): AsyncGenerator<Buffer, void, void> {
+  const prefix = place.join("/")
+  const folder = prefix === "" ? context : `${context}/${prefix}`
+  yield* pack(folder, { owner, to })
+}
+
+/** One file, by packing its folder and leaving out the rest. */
+async function* one(context: string, place: Place, to: Place, owner: Copy["owner"]): AsyncGenerator<Buffer, void, void> {
+  const name = place.at(-1) ?? ""
+  const above = place.slice(0, -1).join("/")
+  const folder = above === "" ? context : `${context}/${above}`
+  yield* pack(folder, { owner, isLeftOut: (path) => path !== name, renamed: to })
+}
