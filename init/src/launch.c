@@ -118,7 +118,8 @@ pid_t launch(const struct launch *l, int *status) {
 const char *launch_code(struct launch_report r) {
     if (r.error == EAGAIN || r.error == ENOMEM || r.error == EMFILE || r.error == ENFILE || r.error == ENOSPC)
         return "limit";
-    if (r.stage == LAUNCH_SETUP) return r.error == EPERM ? "forbidden" : "internal";
+    // EINVAL: an id that is not in the sandbox's map.
+    if (r.stage == LAUNCH_SETUP) return r.error == EPERM ? "forbidden" : r.error == EINVAL ? "invalid" : "internal";
     if (r.error == ENOENT || (r.stage == LAUNCH_CWD && r.error == ENOTDIR)) return "not_found";
     if (r.stage == LAUNCH_CWD) return r.error == EACCES ? "forbidden" : "invalid";
     return "invalid"; // not executable, no exec format, argument list too long

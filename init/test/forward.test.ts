@@ -185,7 +185,18 @@ describe("what --forward takes", () => {
 })
 
 describe.skipIf(!isRoot)("the forwarder (needs root)", () => {
-  const sandbox = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "--net", "sh", "-c", 'ip link set lo up && exec "$@"', "sh"]
+  const sandbox = [
+    "unshare",
+    "--pid",
+    "--fork",
+    "--kill-child",
+    "--mount-proc",
+    "--net",
+    "sh",
+    "-c",
+    'ip link set lo up && exec "$@"',
+    "sh",
+  ]
   const caps = ["setuid", "setgid", "kill", "setpcap"].map((cap) => `+${cap}`).join(",")
   const drop = ["setpriv", "--reuid=65533", "--regid=65533", "--clear-groups", `--inh-caps=-all,${caps}`]
   const ambient = [`--ambient-caps=-all,${caps}`, `--bounding-set=-all,${caps}`]

@@ -51,9 +51,10 @@ void child_start(struct job *j, const struct start *s)
 {
 	int pair[2] = {-1, -1}, in[2] = {-1, -1}, out[2] = {-1, -1};
 	bool made = make_pair(pair) && make_pipe(in) && make_pipe(out);
+	pid_t launcher = getpid();
 	j->child = made ? fork() : -1;
 	if (j->child == 0)
-		start_child(s, pair[1], in[0], out[1]);
+		start_child(s, launcher, pair[1], in[0], out[1]);
 	int error = errno;
 	close_fd(&pair[1]);
 	close_fd(&in[0]);

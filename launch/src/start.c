@@ -86,7 +86,15 @@ static int make_userns(const struct start *s)
 	static char stack[8192] __attribute__((aligned(16)));
 	static pid_t self;
 	self = getpid();
+	/* Made by the sandbox's own root: what is counted per user (inotify, …) is then counted for it, not for the host's root,
+	 * who would otherwise share one allowance with every sandbox. */
+	if (syscall(SYS_setresuid, -1, s->map_base, -1) < 0)
+		fail("userns", "cannot take the user of the range", NULL);
 	pid_t holder = clone(namespace_holder, stack + sizeof stack, CLONE_VM | CLONE_NEWUSER | SIGCHLD, &self);
+	int error = errno;
+	if (syscall(SYS_setresuid, -1, 0, -1) < 0)
+		fail("userns", "cannot become root again", NULL);
+	errno = error;
 	if (holder < 0)
 		fail("userns", "cannot make a user namespace", NULL);
 	char path[64], map[64];
@@ -116,12 +124,11 @@ static void write_limits(const struct start *s)
 	}
 }
 
-_Noreturn void start_child(const struct start *s, int report_fd, int stdin_fd, int output_fd)
+_Noreturn void start_child(const struct start *s, pid_t launcher, int report_fd, int stdin_fd, int output_fd)
 {
 	struct report ready = {.idmap_lower = true, .idmap_upper = s->idmap};
 	uint64_t t0 = now_us(), t1;
 	report_open(report_fd);
-	pid_t launcher = getppid();
 #define LAP(i) (t1 = now_us(), ready.step_us[i] = (uint32_t)(t1 - t0), t0 = t1)
 
 	if (!outer_enter())

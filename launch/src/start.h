@@ -55,7 +55,7 @@ struct start {
 	const char *libraries; /* LD_LIBRARY_PATH of the runtime, or NULL */
 };
 
-/* Never returns. report_fd is a seqpacket socket (close-on-exec). stdin_fd and output_fd become 0, 1 and 2 of the runtime. */
-_Noreturn void start_child(const struct start *s, int report_fd, int stdin_fd, int output_fd);
+/* Never returns. launcher: as it was before the fork; when it is no longer the parent, all ends. report_fd is a seqpacket socket (close-on-exec). stdin_fd and output_fd become 0, 1 and 2 of the runtime. */
+_Noreturn void start_child(const struct start *s, pid_t launcher, int report_fd, int stdin_fd, int output_fd);
 
 #endif

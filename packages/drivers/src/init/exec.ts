@@ -33,7 +33,8 @@ export class Execution implements AsyncDisposable {
     this.#oom = oom
   }
 
-  static async start(sandbox: Sandbox, options: SpawnOptions, signal?: AbortSignal): Promise<Execution> {
+  static async start(sandbox: Sandbox, options: SpawnOptions, caller?: AbortSignal): Promise<Execution> {
+    const signal = withDeadline(caller, options)
     const oom = new OomWatch(sandbox)
     const operation = new Operation(await sandbox.connect(signal), { op: "spawn", ...options }, signal)
     try {
@@ -75,6 +76,16 @@ export class Execution implements AsyncDisposable {
   #explain({ ev: _, ...exit }: z.output<typeof Exit>): Ended {
     return { ...exit, reason: this.#oom.reason(exit) }
   }
+}
+
+/** What init may need beyond a command's own time to end it and say so. */
+const lateMs = 5_000
+
+/** init ends a command in time; the host does not rely on it, because a sandbox out of memory may not get round to it. */
+function withDeadline(caller: AbortSignal | undefined, options: SpawnOptions): AbortSignal | undefined {
+  if (!options.timeoutMs || options.detached) return caller
+  const late = AbortSignal.timeout(options.timeoutMs + (options.graceMs ?? 0) + lateMs)
+  return caller ? AbortSignal.any([caller, late]) : late
 }
 
 export interface ExecResult extends Ended {

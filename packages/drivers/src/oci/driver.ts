@@ -25,6 +25,7 @@ import { startRequest } from "./start-request.ts"
 import { etcFiles } from "./spec/etc-files.ts"
 import { maskedPaths } from "./spec/masks.ts"
 import { Store, type Places, type Record } from "./store.ts"
+import { straysOf } from "./strays.ts"
 import { Turns } from "./turns.ts"
 import { shortfalls } from "./verify.ts"
 import { openGround, openVolume, type Volume } from "./volume.ts"
@@ -55,6 +56,7 @@ interface Live {
 
 const startMs = 15_000
 const killMs = 10_000
+const straysLooksMax = 20
 /** How long a sandbox found running may take to answer before it counts as dead. */
 const adoptMs = 5_000
 const defaultGraceMs = 5_000
@@ -366,12 +368,23 @@ export class OciDriver implements Driver {
       // There is no group any more.
     }
     await this.#parts.launcher.kill(process, cgroup.folders, killMs)
+    if (cgroup.folders.length === 0) await this.#endStrays(id)
     this.#live.get(id)?.release()
     this.#live.delete(id)
     if (!this.#store.has(id)) return
     const record = this.#store.record(id)
     if (record?.slot !== undefined) await this.#parts.bridge.disconnect(connected(record, record.slot))
     this.#store.clearRunning(id)
+  }
+
+  /** One that is just starting another is gone with the next look. */
+  async #endStrays(id: SandboxId): Promise<void> {
+    for (let looks = 0; looks < straysLooksMax; looks++) {
+      const strays = straysOf(id)
+      if (strays.length === 0) return
+      for (const stray of strays) await this.#parts.launcher.kill(stray, [], killMs)
+    }
+    throw new Fault("internal", "processes of the sandbox do not end", { subject: `sandbox:${id}` })
   }
 
   #startRequest(spec: SandboxSpec, idBase: number, cgroups: readonly string[]) {

@@ -49,8 +49,12 @@ function networkOf(pid: number, mounts: Posture["mounts"]): NetworkPosture {
   const lines = (file: string): string[] => readFileSync(`/proc/${pid}/net/${file}`, "utf8").trim().split("\n")
   // The device comes first for version 4, below a heading, and last for version 6.
   const devices = [
-    ...lines("route").slice(1).map((line) => line.split("\t")[0] ?? ""),
-    ...(existsSync(`/proc/${pid}/net/ipv6_route`) ? lines("ipv6_route") : []).map((line) => line.split(" ").at(-1) ?? ""),
+    ...lines("route")
+      .slice(1)
+      .map((line) => line.split("\t")[0] ?? ""),
+    ...(existsSync(`/proc/${pid}/net/ipv6_route`) ? lines("ipv6_route") : []).map(
+      (line) => line.split(" ").at(-1) ?? "",
+    ),
   ]
   const routes = [...new Set(devices)].filter((name) => name !== "lo" && name !== "").toSorted()
   if (!namespaceOf(pid, "net").isOwn) return { mode: "host", routes }

@@ -48,10 +48,10 @@ export class Client {
     this.#timer = undefined
   }
 
-  /** A request has come. */
-  begin(): void {
-    this.#busy++
+  /** A request has come. Says how many are being answered. */
+  begin(): number {
     this.relax()
+    return ++this.#busy
   }
 
   /** It is answered: the next one comes in this time, or the connection is let go. */

@@ -31,7 +31,8 @@ function isOurs(name: string): boolean {
 /** Sends the request's body on, gives the answer back, each as fast as its reader takes it. */
 export async function forward(request: IncomingMessage, response: ServerResponse, sent: ClientRequest): Promise<void> {
   const hungUp = (): void => void sent.destroy()
-  response.once("close", hungUp)
+  // Not the response's: one that waits behind another is not told.
+  request.socket.once("close", hungUp)
   const answer = answered(sent)
   // Not a pipeline: an answer that comes before the whole body was taken is an answer.
   request.pipe(sent)
@@ -41,6 +42,7 @@ export async function forward(request: IncomingMessage, response: ServerResponse
     response.writeHead(incoming.statusCode ?? 502, incoming.statusMessage, endToEnd(incoming.rawHeaders))
     await pipeline(incoming, response)
   } finally {
+    request.socket.off("close", hungUp)
     request.unpipe(sent)
     // What is left of the body nobody wants; the connection can go on only when it has passed.
     request.resume()

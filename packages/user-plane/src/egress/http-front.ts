@@ -62,8 +62,12 @@ export class HttpFront {
 
   async #request(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const client = this.#clients.get(request.socket)
-    if (!client) return void request.socket.destroy()
-    client.begin()
+    // What was read in one go with the request that ended the connection comes here all the same.
+    if (!client || request.socket.destroyed) return void request.socket.destroy()
+    if (client.begin() > this.#options.limits.pipelinedMax) {
+      this.#options.report(new Denied("limit", "too many requests without waiting for answers"), client.fixed?.target)
+      return void request.socket.destroy()
+    }
     response.once("close", () => client.finish(this.#options.limits.keepAliveMs))
     let target = client.fixed?.target
     try {

@@ -2,6 +2,8 @@
 export interface EgressLimits {
   /** Connections from the sandbox at one time; one more is closed at once. */
   readonly connectionsMax: number
+  /** Requests sent on one connection without waiting for answers; one that sends more is cut. */
+  readonly pipelinedMax: number
   /** Of one HTTP head. */
   readonly headerBytesMax: number
   /** Of what is read to find a server name in a TLS greeting. */
@@ -24,6 +26,7 @@ export interface EgressLimits {
 
 export const defaultEgressLimits: EgressLimits = {
   connectionsMax: 512,
+  pipelinedMax: 4,
   headerBytesMax: 64 * 1024,
   helloBytesMax: 32 * 1024,
   handshakeMs: 15_000,

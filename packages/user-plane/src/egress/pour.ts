@@ -2,7 +2,7 @@ import type { ConnectOpts, Socket } from "node:net"
 
 const firstBytes = 64 * 1024
 /** Larger than what Node reads at once, and used again instead of allocated anew: this doubles the throughput of a tunnel. */
-const bufferBytes = 256 * 1024
+const bufferBytes = 128 * 1024
 const buffersMax = 4
 
 type Read = (size: number, buffer: Uint8Array) => boolean

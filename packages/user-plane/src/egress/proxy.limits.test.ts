@@ -39,14 +39,18 @@ describe("the proxy's limits", () => {
     await using server = await Loopback.http(() => undefined)
     await using system = await EgressSystem.start({
       ...reachable("allowed.test", server.port),
-      limits: { connectionsMax: 5 },
+      limits: { connectionsMax: 2 },
     })
     const client = await system.connect()
-    client.resume().write(get(server.port).repeat(300))
-    await eventually(() => system.proxy.counters().allowed === 5)
-    expect(system.proxy.counters()).toMatchObject({ open: 5, connections: 1 })
+    client.resume().write(get(server.port).repeat(4))
+    await eventually(() => system.proxy.counters().allowed === 2)
+    expect(system.proxy.counters()).toMatchObject({ open: 2, connections: 1 })
     client.destroy()
     await eventually(() => system.proxy.counters().open === 0)
+    await system.say(get(server.port).repeat(300))
+    await eventually(() => system.proxy.counters().open === 0)
+    const message = "too many requests without waiting for answers"
+    expect(system.proxy.denials.list()).toContainEqual(expect.objectContaining({ message, count: 1 }))
   })
 
   test.each([

@@ -65,7 +65,7 @@ describe("SOCKS5", () => {
       expect(answer[3], denial).not.toBe(0)
       expect(system.refused[0]).toBe(denial)
     }
-    expect(await system.say(Buffer.from([5, 1, 9]))).toMatch(/^\x05\xff/)
+    expect((await system.say(Buffer.from([5, 1, 9]))).startsWith("\x05\xff")).toBe(true)
     expect(server.accepted).toBe(0)
   })
 

@@ -7,7 +7,13 @@ export type ImageEvent =
   | { readonly kind: "layer.downloading"; readonly layer: Digest; readonly bytes: number; readonly totalBytes: number }
   | { readonly kind: "layer.extracting"; readonly layer: Digest }
   | { readonly kind: "layer.done"; readonly layer: Digest }
-  | { readonly kind: "step"; readonly index: number; readonly total: number; readonly text: string; readonly isCached: boolean }
+  | {
+      readonly kind: "step"
+      readonly index: number
+      readonly total: number
+      readonly text: string
+      readonly isCached: boolean
+    }
   | { readonly kind: "output"; readonly text: string }
 
 export type Progress = (event: ImageEvent) => void

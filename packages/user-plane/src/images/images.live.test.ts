@@ -93,7 +93,10 @@ describe("an image in a sandbox", () => {
 
   test("links in /etc that a sandbox binds over are replaced", async () => {
     const name = await imageOf(
-      busyboxTree(symlink("etc/resolv.conf", "/run/systemd/resolve/stub-resolv.conf"), symlink("etc/hosts", "/proc/1/environ")),
+      busyboxTree(
+        symlink("etc/resolv.conf", "/run/systemd/resolve/stub-resolv.conf"),
+        symlink("etc/hosts", "/proc/1/environ"),
+      ),
     )
     await using sandbox = await start(name)
     expect(await text(sandbox, "cat /etc/hosts")).toContain("localhost")

@@ -93,7 +93,8 @@ export class Images implements AsyncDisposable {
         return [await this.#complete(await importRootfs(path, context), namesFor(name, []), pins, signal)]
       }
       await using source = await opened(this.store, path, signal)
-      const found = format === "oci" ? [await importOci(source.folder, context)] : await importDocker(source.folder, context)
+      const found =
+        format === "oci" ? [await importOci(source.folder, context)] : await importDocker(source.folder, context)
       if (name !== undefined && found.length > 1) throw new Fault("invalid", `one name for ${found.length} images`)
       const ids: Digest[] = []
       for (const image of found) ids.push(await this.#complete(image, namesFor(name, image.names), pins, signal))
@@ -181,7 +182,9 @@ export class Images implements AsyncDisposable {
     const holders = this.store.catalog.holders(image.id)
     const isLast = this.store.catalog.names(image.id).every((one) => names.includes(one))
     if (isLast && holders.length > 0) {
-      throw new Fault("conflict", `the image is used by ${holders.slice(0, 5).join(", ")}`, { subject: `image:${image.id}` })
+      throw new Fault("conflict", `the image is used by ${holders.slice(0, 5).join(", ")}`, {
+        subject: `image:${image.id}`,
+      })
     }
     for (const one of names) this.store.catalog.unname(one)
   }
@@ -199,7 +202,12 @@ export class Images implements AsyncDisposable {
   }
 
   /** Looks at the tree as a whole, puts our layer on top, and only then lets anybody see it. */
-  async #complete(image: Imported, names: readonly string[], pins: Pins, signal: AbortSignal | undefined): Promise<Digest> {
+  async #complete(
+    image: Imported,
+    names: readonly string[],
+    pins: Pins,
+    signal: AbortSignal | undefined,
+  ): Promise<Digest> {
     const { id, manifest, config } = image
     if (!this.store.catalog.image(id)) {
       const layers = await this.#topped(image.layers.toReversed(), (made) => pins.add(made), signal)

@@ -102,7 +102,8 @@ export interface Layer {
 /** Layers with both their names, the bottom one first. */
 export function layersOf(manifest: Manifest, config: ImageConfig): Layer[] {
   const ids = config.rootfs.diff_ids
-  if (ids.length !== manifest.layers.length) throw new Fault("invalid", "the manifest and the config disagree on layers")
+  if (ids.length !== manifest.layers.length)
+    throw new Fault("invalid", "the manifest and the config disagree on layers")
   return manifest.layers.map((blob, index) => {
     if (!layerTypes.has(blob.mediaType)) {
       throw new Fault("unsupported", `a layer of the type ${JSON.stringify(blob.mediaType)} cannot be used`)
@@ -130,14 +131,14 @@ export function platformOf(text: string | undefined): Platform {
 
 /** The one of an index that fits. */
 export function choose(index: Index, wanted: Platform): Index["manifests"][number] {
-  const fits = index.manifests.filter(
+  const fit = index.manifests.find(
     ({ platform }) =>
       platform?.os === wanted.os &&
       platform.architecture === wanted.architecture &&
       (wanted.variant === undefined || platform.variant === wanted.variant),
   )
   const [only] = index.manifests
-  const chosen = fits[0] ?? (index.manifests.length === 1 && !only?.platform ? only : undefined)
+  const chosen = fit ?? (index.manifests.length === 1 && !only?.platform ? only : undefined)
   if (chosen) return chosen
   const there = index.manifests.flatMap(({ platform }) => (platform ? [`${platform.os}/${platform.architecture}`] : []))
   throw new Fault("not_found", `the image is not made for ${wanted.os}/${wanted.architecture}`, {

@@ -43,7 +43,9 @@ export function warrenLayer(image: MergedView): Buffer | undefined {
     const stats = image.stat(path.split("/"))
     if (stats?.isSymbolicLink()) {
       const target = shown(image.link(path.split("/")))
-      throw new Fault("invalid", `/${path} of the image is a link to ${target}; it must be a folder`, { subject: `entry:/${path}` })
+      throw new Fault("invalid", `/${path} of the image is a link to ${target}; it must be a folder`, {
+        subject: `entry:/${path}`,
+      })
     }
     if (stats && !stats.isDirectory()) {
       throw new Fault("invalid", `/${path} of the image is not a folder`, { subject: `entry:/${path}` })
@@ -69,7 +71,11 @@ function* accounts(image: MergedView): Generator<[string, string], void, void> {
   const group = image.text(["etc", "group"], accountsBytesMax) ?? "root:x:0:\n"
   const people = added(passwd, [
     { id: user, line: (name) => `${name}:x:${user}:${user}::${homeAt}:${shell}`, names: ["user", "sandbox"] },
-    { id: initUser, line: (name) => `${name}:x:${initUser}:${initUser}::/:/bin/false`, names: ["warren", "warren-init"] },
+    {
+      id: initUser,
+      line: (name) => `${name}:x:${initUser}:${initUser}::/:/bin/false`,
+      names: ["warren", "warren-init"],
+    },
   ])
   const groups = added(group, [
     { id: user, line: (name) => `${name}:x:${user}:`, names: ["user", "sandbox"] },

@@ -58,7 +58,7 @@ export class Bridge {
     try {
       // Only now is it certain whose network that is.
       if (startTicksOf(process.pid) !== process.startTicks) throw new Fault("unavailable", "the sandbox has ended")
-      await Promise.all([this.restore(sandbox), run("ip", ["-batch", "-"], hostSide(line), namespace)])
+      await Promise.all([this.#prepare(sandbox), run("ip", ["-batch", "-"], hostSide(line), namespace)])
       setForwarding(line.device, true)
       await run("nsenter", ["--net=/proc/self/fd/3", "ip", "-batch", "-"], sandboxSide(line), namespace)
     } finally {
@@ -68,17 +68,8 @@ export class Bridge {
 
   /** Puts the rules in force for a sandbox that has its address already, from an earlier process. */
   async restore(sandbox: Connected): Promise<void> {
-    await this.#closing
-    this.#openWays()
-    this.#rules ??= this.#load()
-    try {
-      await this.#rules
-    } catch (failure) {
-      this.#rules = undefined
-      throw failure
-    }
-    const elements = this.#resolversOf(sandbox)
-    if (elements !== undefined) await this.#nft(`add element ${elements}\n`)
+    if (!devices().includes(this.#line(sandbox.slot).device)) throw new Fault("unavailable", "its network is gone")
+    await this.#prepare(sandbox)
   }
 
   /** The kernel takes the cable away with the sandbox, but later: a new one with the same address would be in its way. */
@@ -97,6 +88,20 @@ export class Bridge {
     const ours = devices().filter((device) => device.startsWith(`${anyDevice}${this.#mark}`))
     await this.#remove(ours.filter((device) => !known.has(device)))
     await this.#closeIfUnused()
+  }
+
+  async #prepare(sandbox: Connected): Promise<void> {
+    await this.#closing
+    this.#openWays()
+    this.#rules ??= this.#load()
+    try {
+      await this.#rules
+    } catch (failure) {
+      this.#rules = undefined
+      throw failure
+    }
+    const elements = this.#resolversOf(sandbox)
+    if (elements !== undefined) await this.#nft(`add element ${elements}\n`)
   }
 
   #line(slot: number): Line {

@@ -43,7 +43,9 @@ export class Slots {
 
   take(): number {
     if (this.#taken.size >= slots / 2) throw new Fault("limit", "there are too many sandboxes for our addresses")
-    const inUse = new Set(Object.values(networkInterfaces()).flatMap((all) => (all ?? []).map(({ address }) => address)))
+    const inUse = new Set(
+      Object.values(networkInterfaces()).flatMap((all) => (all ?? []).map(({ address }) => address)),
+    )
     for (;;) {
       const slot = randomInt(slots)
       if (this.#taken.has(slot) || inUse.has(lineOf("", slot).gateway)) continue

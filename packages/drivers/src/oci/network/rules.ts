@@ -1,6 +1,6 @@
 import { anyDevice, ourRange } from "./line.ts"
 
-/** Where no sandbox may go: not public, or a way back in. Addresses of the host itself never come this far. */
+/** Where no sandbox may go: not public, or (our own range) other sandboxes. Addresses of the host itself never come this far. */
 export const refused = [
   "0.0.0.0/8",
   "10.0.0.0/8",
@@ -47,7 +47,6 @@ table inet ${table} {
   chain out {
     meta nfproto != ipv4 drop
     fib saddr . iif oif missing drop
-    oifname "${anyDevice}*" reject with icmp admin-prohibited
     ct state established,related accept
     meta l4proto != { tcp, udp } reject with icmp admin-prohibited
     iifname . ip daddr @resolvers meta l4proto { tcp, udp } th dport 53 accept

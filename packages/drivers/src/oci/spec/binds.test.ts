@@ -26,6 +26,11 @@ describe("binds", () => {
     ])
   })
 
+  it("have the egress proxy's folder, read-only, when there is one", () => {
+    const folder = { from: "/data/egress", to: "/run/warren/egress", readOnly: true, idmap: false }
+    expect(bindsOf({ ...input, egressFolder: "/data/egress" })).toContainEqual(folder)
+  })
+
   it("have no sudo in strict", () => {
     expect(bindsOf({ ...input, profile: "strict" }).map(({ to }) => to)).not.toContain("/usr/local/bin/sudo")
   })

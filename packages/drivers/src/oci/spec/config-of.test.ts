@@ -29,6 +29,17 @@ describe("hardening", () => {
     )
   })
 
+  it("has init pass ports on when there is somewhere to pass them to", () => {
+    const forwards = ["3128:/run/warren/egress/proxy.sock"]
+    expect(configOf(someInput({ forwards })).process.args.slice(-2)).toEqual(["--forward", ...forwards])
+  })
+
+  it("shares the host's network only when that was asked for", () => {
+    expect(configOf(someInput({ network: "host" })).linux.namespaces.map(({ type }) => type)).toEqual(
+      config.linux.namespaces.map(({ type }) => type).filter((type) => type !== "network"),
+    )
+  })
+
   it("has the capabilities of the wire's page and no other", () => {
     const wanted = "CHOWN DAC_OVERRIDE FOWNER FSETID KILL NET_BIND_SERVICE SETFCAP SETGID SETPCAP SETUID SYS_CHROOT"
     expect(

@@ -1,4 +1,5 @@
-import { rmSync } from "node:fs"
+import { readdirSync, rmSync } from "node:fs"
+import { join } from "node:path"
 import { isId } from "@warren/base/id.ts"
 import { createLog } from "@warren/base/log.ts"
 import { afterAll, beforeAll, beforeEach, expect } from "vitest"
@@ -111,7 +112,10 @@ export class Fixture {
   }
 
   async destroyAll(): Promise<void> {
-    const destroyed = await Promise.allSettled([...this.#made].map((id) => this.driver.destroy(id)))
+    // Also what a process of a test made in the same folder.
+    const found = readdirSync(join(this.root, "volume")).filter((name): name is SandboxId => isId("sbx", name))
+    const ids = new Set([...this.#made, ...found])
+    const destroyed = await Promise.allSettled([...ids].map((id) => this.driver.destroy(id)))
     this.#made.clear()
     expect(destroyed.filter(({ status }) => status === "rejected")).toEqual([])
   }

@@ -47,7 +47,7 @@ export async function lasting(before: Footprint, root: string): Promise<string[]
 }
 
 const settleMs = 50
-const settleTriesMax = 200
+const settleTriesMax = 600
 
 /** The name of the cgroup parent of a driver, as `openOciDriver` makes it. */
 export function cgroupParent(root: string): string {

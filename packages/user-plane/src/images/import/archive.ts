@@ -26,16 +26,23 @@ export async function formatOf(path: string, limits: ArchiveLimits): Promise<Arc
   }
   const names = await namesOf(path, limits)
   if (names.has("oci-layout")) return "oci"
-  return names.has("manifest.json") && !names.has("etc") && !names.has("usr") ? "docker" : "rootfs"
+  return names.has("manifest.json") && !hasTree(names) ? "docker" : "rootfs"
 }
 
-/** The names at the top of an archive. */
+/** What is in every tree and in no archive of images. */
+const treeNames = ["bin", "dev", "etc", "home", "lib", "opt", "proc", "root", "sbin", "tmp", "usr", "var"]
+
+function hasTree(names: ReadonlySet<string>): boolean {
+  return treeNames.some((name) => names.has(name))
+}
+
+/** The names at the top of an archive, as far as one must read to tell what it is. */
 async function namesOf(path: string, limits: ArchiveLimits): Promise<ReadonlySet<string>> {
   const source = new ByteSource(decompress(readArchive(path), limits))
   const reader = new TarReader(source, limits)
   const names = new Set<string>()
   try {
-    for (let entry = await reader.next(); entry; entry = await reader.next()) {
+    for (let entry = await reader.next(); entry && !hasTree(names); entry = await reader.next()) {
       names.add(entry.name.replace(/^(?:\.\/)+/, "").split("/")[0] ?? "")
     }
   } finally {

@@ -17,7 +17,7 @@ export async function* decompress(packed: Bytes, limits: ArchiveLimits): AsyncGe
   const source = packed[Symbol.asyncIterator]()
   const count = { in: 0, out: 0 }
   async function* counted(first: Uint8Array): AsyncGenerator<Uint8Array, void, void> {
-    for (let chunk: Uint8Array | undefined = first; chunk; ) {
+    for (let chunk: Uint8Array | undefined = first; chunk;) {
       count.in += chunk.length
       yield chunk
       const next = await source.next()

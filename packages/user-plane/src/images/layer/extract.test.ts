@@ -1,5 +1,14 @@
 import { execFileSync } from "node:child_process"
-import { lstatSync, mkdirSync, readdirSync, readFileSync, readlinkSync, statSync, utimesSync, writeFileSync } from "node:fs"
+import {
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs"
 import { join } from "node:path"
 import { gzipSync } from "node:zlib"
 import { Fault } from "@warren/base/fault.ts"
@@ -8,6 +17,7 @@ import fc from "fast-check"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { digestBytes } from "../digest.ts"
 import { archiveLimits } from "../limits.ts"
+import { checksum } from "../tar/header.ts"
 import { writeTar } from "../tar/writer.ts"
 import { file, folder, hardlink, joined, raw, symlink, type Content } from "../testing/archives.ts"
 import { hostileArchives } from "../testing/hostile.ts"
@@ -84,14 +94,21 @@ describe.skipIf(!isRoot)("a hostile archive", () => {
 describe.skipIf(!isRoot)("an archive", () => {
   test("devices and pipes are left out, and told", async () => {
     const { root, skipped } = await layerOf(
-      joined(folder("dev/"), raw({ name: "dev/sda", type: "4" }), raw({ name: "dev/null", type: "3" }), raw({ name: "p", type: "6" })),
+      joined(
+        folder("dev/"),
+        raw({ name: "dev/sda", type: "4" }),
+        raw({ name: "dev/null", type: "3" }),
+        raw({ name: "p", type: "6" }),
+      ),
     )
     expect(skipped).toEqual(['"dev/sda"', '"dev/null"', '"p"'])
     expect([readdirSync(root), readdirSync(join(root, "dev"))]).toEqual([["dev"], []])
   })
 
   test("set-user-id goes, owners out of range become nobody's", async () => {
-    const { root } = await layerOf(writeTar([file("su", "x", { mode: 0o6755 }), file("far", "x", { uid: 100_000, gid: 70_000 })]))
+    const { root } = await layerOf(
+      writeTar([file("su", "x", { mode: 0o6755 }), file("far", "x", { uid: 100_000, gid: 70_000 })]),
+    )
     expect(statSync(join(root, "su")).mode & 0o7777).toBe(0o755)
     const { uid, gid } = statSync(join(root, "far"))
     expect([uid, gid]).toEqual([65_534, 65_534])
@@ -122,7 +139,12 @@ describe.skipIf(!isRoot)("an archive", () => {
   test("its digest is that of the archive inside, however it is packed or cut", async () => {
     const archive = writeTar([folder("d/"), file("d/x", "x".repeat(100_000))])
     const zstd = execFileSync("zstd", ["-c", "-q"], { input: archive })
-    for (const [packed, size] of [[archive, 1], [archive, 513], [gzipSync(archive), 7], [zstd, 11]] as const) {
+    for (const [packed, size] of [
+      [archive, 1],
+      [archive, 513],
+      [gzipSync(archive), 7],
+      [zstd, 11],
+    ] as const) {
       if (size === 1 && packed.length > 200_000) continue
       const { digest, root } = await layerOf(packed, size)
       expect(digest).toBe(digestBytes(archive))
@@ -143,13 +165,32 @@ describe.skipIf(!isRoot)("an archive", () => {
     const from = temp.at("gnu")
     mkdirSync(join(from, "deep/".repeat(40)), { recursive: true })
     writeFileSync(join(from, "deep/".repeat(40), "n".repeat(200)), "long")
-    execFileSync("sh", ["-c", "echo x > f; ln f g; ln -s nowhere s; mkdir -m 2750 d; chown 12:34 f; touch -d @1234567890.5 f"], { cwd: from })
+    execFileSync(
+      "sh",
+      ["-c", "echo x > f; ln f g; ln -s nowhere s; mkdir -m 2750 d; chown 12:34 f; touch -d @1234567890.5 f"],
+      { cwd: from },
+    )
     for (const format of ["gnu", "pax", "ustar"]) {
       const names = format === "ustar" ? ["f", "g", "s", "d"] : ["."]
       const tar = execFileSync("tar", [`--format=${format}`, "-c", ...names], { cwd: from, maxBuffer: 1e9 })
       const { root } = await layerOf(tar)
       const listed = (at: string): string =>
-        execFileSync("find", [".", "-mindepth", "1", ...(format === "ustar" ? ["-not", "-path", "./deep*"] : []), "-printf", "%p %y %m %U %G %Ts %l\n"], { cwd: at }).toString().split("\n").sort().join("\n")
+        execFileSync(
+          "find",
+          [
+            ".",
+            "-mindepth",
+            "1",
+            ...(format === "ustar" ? ["-not", "-path", "./deep*"] : []),
+            "-printf",
+            "%p %y %m %U %G %Ts %l\n",
+          ],
+          { cwd: at },
+        )
+          .toString()
+          .split("\n")
+          .sort()
+          .join("\n")
       expect(listed(root)).toBe(listed(from))
       expect(statSync(join(root, "f")).ino).toBe(statSync(join(root, "g")).ino)
     }
@@ -157,7 +198,9 @@ describe.skipIf(!isRoot)("an archive", () => {
 })
 
 describe.skipIf(!isRoot)("any tree", () => {
-  const name = fc.stringMatching(/^[a-zA-Z0-9 _.\-\x80-\xff"\\]{1,12}$/).filter((text) => !/^\.{1,2}$|^\.wh\./.test(text) && !text.includes("\ufffd"))
+  const name = fc
+    .stringMatching(/^[a-zA-Z0-9 _.\-\x80-\xff"\\]{1,12}$/)
+    .filter((text) => !/^\.{1,2}$|^\.wh\./.test(text) && !text.includes("\ufffd"))
   const owner = fc.constantFrom(0, 1, 1000, 65_534)
   const xattrs = fc.uniqueArray(fc.tuple(fc.stringMatching(/^user\.[a-z]{1,8}$/), fc.uint8Array({ maxLength: 40 })), {
     maxLength: 2,
@@ -187,7 +230,8 @@ describe.skipIf(!isRoot)("any tree", () => {
           for (const one of ancestors) if (!tree.has(one)) tree.set(one, folder(one, { mode: 0o755 }))
           const attributes = new Map(pairs.map(([key, value]) => [key, Buffer.from(value)]))
           const first = [...tree].find(([, entry]) => entry.kind === "file")?.[0]
-          if (kind === "file") tree.set(at, { ...file(at, "", { mode, ...about, xattrs: attributes }), content: Buffer.from(content) })
+          if (kind === "file")
+            tree.set(at, { ...file(at, "", { mode, ...about, xattrs: attributes }), content: Buffer.from(content) })
           else if (kind === "folder") tree.set(at, folder(at, { mode, ...about, xattrs: attributes }))
           else if (kind === "symlink") tree.set(at, { ...symlink(at, target), ...about })
           else if (first !== undefined) {
@@ -202,7 +246,11 @@ describe.skipIf(!isRoot)("any tree", () => {
           const stats = lstatSync(path)
           const original = tree.get(links.get(at) ?? at) ?? entry
           expect(stats.isDirectory()).toBe(original.kind === "folder")
-          expect([stats.uid, stats.gid, Math.floor(stats.mtimeMs / 1000)]).toEqual([original.uid ?? 0, original.gid ?? 0, original.mtime ?? 0])
+          expect([stats.uid, stats.gid, Math.floor(stats.mtimeMs / 1000)]).toEqual([
+            original.uid ?? 0,
+            original.gid ?? 0,
+            original.mtime ?? 0,
+          ])
           if (original.kind === "symlink") expect(readlinkSync(path, "latin1")).toBe(original.target)
           else expect(stats.mode & 0o7777).toBe(original.mode)
           if (original.kind === "file") expect(readFileSync(path)).toEqual(original.content)
@@ -215,6 +263,66 @@ describe.skipIf(!isRoot)("any tree", () => {
     )
   })
 })
+
+describe.skipIf(!isRoot)("any damage", () => {
+  test("to an archive gives a layer or a fault, and nothing else happens", { timeout: 120_000 }, async () => {
+    const canary = temp.at("canary")
+    mkdirSync(canary)
+    writeFileSync(join(canary, "secret"), "canary")
+    for (const path of [join(canary, "secret"), canary]) utimesSync(path, 1, 2)
+    const whole = joined(
+      folder("a/", { uid: 1000, xattrs: new Map([["user.x", Buffer.from("y")]]) }),
+      file("a/file", "content"),
+      hardlink("a/hard", "a/file"),
+      symlink("a/out", canary),
+      file(`a/${"long".repeat(40)}`, "long", { mtime: 1.5 }),
+      raw({ name: "././@LongLink", type: "L", content: Buffer.from(`${"gnu/".repeat(40)}x\0`) }),
+      file("short", "x"),
+      file("a/.wh.gone"),
+      file("a/.wh..wh..opq"),
+    )
+    const change = fc.record({
+      at: fc.nat(whole.length - 1),
+      bytes: fc.oneof(
+        fc.uint8Array({ minLength: 1, maxLength: 8 }),
+        fc
+          .constantFrom("../", "/", "\0", "a/out/", "0000000", "1", "2", "5", "x", "L", "99999999999")
+          .map((text) => Buffer.from(text)),
+      ),
+    })
+    const cut = fc.option(fc.nat(whole.length), { freq: 5 })
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(change, { minLength: 1, maxLength: 4 }),
+        cut,
+        fc.boolean(),
+        async (changes, length, isSummed) => {
+          const damaged = Buffer.from(length === null ? whole : whole.subarray(0, length))
+          for (const { at, bytes } of changes)
+            damaged.set(bytes.slice(0, Math.max(0, damaged.length - at)), Math.min(at, damaged.length))
+          if (isSummed) sumUp(damaged)
+          const before = portrait(canary)
+          const failure = await layerOf(damaged).then(
+            () => undefined,
+            (thrown: unknown) => thrown,
+          )
+          if (failure !== undefined) expect(failure).toBeInstanceOf(Fault)
+          expect(portrait(canary)).toEqual(before)
+        },
+      ),
+      { numRuns: 400 },
+    )
+  })
+})
+
+/** Makes the checksums of all that looks like a header right again, so that damage gets further. */
+function sumUp(archive: Buffer): void {
+  for (let at = 0; at + 512 <= archive.length; at += 512) {
+    const block = archive.subarray(at, at + 512)
+    if (block.toString("latin1", 257, 262) !== "ustar") continue
+    block.write(`${checksum(block).toString(8).padStart(6, "0")}\0 `, 148, "latin1")
+  }
+}
 
 function countOf(root: string): number {
   return execFileSync("find", [root, "-mindepth", "1", "-printf", "x"]).length

@@ -79,6 +79,8 @@ class Extraction implements Disposable {
     this.#limits = limits
     this.#walk = new FolderWalk(root)
     this.#targets = new FolderWalk(root)
+    // As with every folder that the archive does not mention: the same archive gives the same layer at any time.
+    this.#folderTimes.set("", { place: [], mtime: 0 })
   }
 
   async add(entry: TarEntry, reader: TarReader): Promise<void> {
@@ -176,7 +178,7 @@ class Extraction implements Disposable {
     const file = openSync(path, newFile, 0o600)
     try {
       for await (const chunk of reader.body()) {
-        for (let at = 0; at < chunk.length; ) at += writeSync(file, chunk, at)
+        for (let at = 0; at < chunk.length;) at += writeSync(file, chunk, at)
         this.fileBytes += chunk.length
       }
       fchownSync(file, owner(entry.uid), owner(entry.gid))
@@ -192,7 +194,8 @@ class Extraction implements Disposable {
     if (to.join("/") === place.join("/")) throw refused(entry.name, "is a hard link to itself")
     const path = to.length === 0 ? undefined : this.#targets.find(to)
     const stats = path && lstatSync(path, { throwIfNoEntry: false })
-    if (!path || !stats) throw refused(entry.name, `is a hard link to ${shown(entry.target)}, which is not in its layer`)
+    if (!path || !stats)
+      throw refused(entry.name, `is a hard link to ${shown(entry.target)}, which is not in its layer`)
     if (!stats.isFile() && !stats.isSymbolicLink()) {
       throw refused(entry.name, `is a hard link to ${shown(entry.target)}, which is no file`)
     }
@@ -267,7 +270,8 @@ function owner(id: number): number {
 /** Attributes that would steer overlayfs itself are nobody's business but ours. */
 function checkXattrs({ name, xattrs }: TarEntry): void {
   for (const key of xattrs.keys()) {
-    if (/^(?:user|trusted)\.overlay\./.test(key)) throw refused(name, `has the attribute ${key}, which is overlayfs's own`)
+    if (/^(?:user|trusted)\.overlay\./.test(key))
+      throw refused(name, `has the attribute ${key}, which is overlayfs's own`)
     if (!/^[\x21-\x3c\x3e-\x7e]{1,255}$/.test(key)) throw refused(name, "has an attribute with a strange name")
   }
 }

@@ -39,7 +39,7 @@ export class MergedView implements Disposable {
   resolve(place: Place): Place {
     let todo = [...place]
     let done: string[] = []
-    for (let links = 0; todo.length > 0; ) {
+    for (let links = 0; todo.length > 0;) {
       const [part = "", ...rest] = todo
       todo = rest
       if (part === "" || part === ".") continue
@@ -62,7 +62,8 @@ export class MergedView implements Disposable {
     if (!path) return undefined
     const file = openSync(path, readFlags)
     try {
-      if (fstatSync(file).size > bytesMax) throw new Fault("limit", `/${place.join("/")} is larger than ${bytesMax} bytes`)
+      if (fstatSync(file).size > bytesMax)
+        throw new Fault("limit", `/${place.join("/")} is larger than ${bytesMax} bytes`)
       return readFileSync(file, "latin1")
     } finally {
       closeSync(file)

@@ -1,4 +1,14 @@
-import { closeSync, constants, fstatSync, lstatSync, openSync, readdirSync, readlinkSync, readSync, type Stats } from "node:fs"
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  lstatSync,
+  openSync,
+  readdirSync,
+  readlinkSync,
+  readSync,
+  type Stats,
+} from "node:fs"
 import { refused } from "../tar/entry.ts"
 import { archiveEnd, padding, writeHeader, type WritableEntry } from "../tar/writer.ts"
 import { FolderWalk } from "./folder-walk.ts"
@@ -9,10 +19,10 @@ export interface PackOptions {
   /** Left out, with everything below. */
   readonly isLeftOut?: (path: string) => boolean
   readonly owner?: { readonly uid: number; readonly gid: number }
-  /** Where in the archive it all goes. */
+  /** Where it begins, from the folder on; a link on the way is refused. */
+  readonly from?: Place
+  /** What that is called in the archive. */
   readonly to?: Place
-  /** What the only entry is called there. */
-  readonly renamed?: Place
   /** Whether character devices and overlayfs's attributes mean what they mean in a writable layer. */
   readonly isUpper?: boolean
 }
@@ -21,15 +31,38 @@ const pieceBytes = 256 * 1024
 const readFlags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
 const noXattrs: ReadonlyMap<string, ReadonlyMap<string, Buffer>> = new Map()
 
-/** A tree as an archive, in the order of names, without its end. Links are packed as links; sockets, pipes and devices are not. */
+/** Pieces after which others get their turn: reading and writing files here does not wait for anything. */
+const piecesPerTurn = 64
+
+/** What is below a folder as an archive, in the order of names, without its end. Links are packed as links; sockets, pipes and devices are not. */
 export async function* pack(folder: string, options: PackOptions = {}): AsyncGenerator<Buffer, void, void> {
   const xattrs = options.isUpper ? await readXattrs(folder) : noXattrs
   using packing = new Packing(folder, options, xattrs)
-  yield* packing.below([])
+  yield* inTurns(packing.below(options.from ?? []))
+}
+
+/** One thing of a folder, as `to`. */
+export async function* packOne(
+  folder: string,
+  options: Required<Pick<PackOptions, "from" | "to" | "owner">>,
+): AsyncGenerator<Buffer, void, void> {
+  using packing = new Packing(folder, options, noXattrs)
+  yield* inTurns(packing.entry(options.from))
+}
+
+async function* inTurns(pieces: Iterable<Buffer>): AsyncGenerator<Buffer, void, void> {
+  let count = 0
+  for (const piece of pieces) {
+    if (++count % piecesPerTurn === 0) await new Promise(setImmediate)
+    yield piece
+  }
 }
 
 /** A stopped sandbox's writable layer as the archive of an image's layer. */
-export async function* packUpper(folder: string, isLeftOut: (path: string) => boolean): AsyncGenerator<Buffer, void, void> {
+export async function* packUpper(
+  folder: string,
+  isLeftOut: (path: string) => boolean,
+): AsyncGenerator<Buffer, void, void> {
   yield* pack(folder, { isUpper: true, isLeftOut })
   yield archiveEnd
 }
@@ -58,7 +91,7 @@ class Packing implements Disposable {
     const path = this.#walk.find(place)
     if (!path || this.#options.isLeftOut?.(inside)) return
     const stats = lstatSync(path)
-    const at = this.#options.renamed ?? [...(this.#options.to ?? []), ...place]
+    const at = [...(this.#options.to ?? []), ...place.slice(this.#options.from?.length ?? 0)]
     if (place.at(-1)?.startsWith(".wh.")) throw refused(inside, "has a name that means something else in a layer")
     const about = { ...this.#meta(stats), xattrs: this.#kept(inside) }
     if (stats.isDirectory()) {
@@ -97,9 +130,12 @@ class Packing implements Disposable {
 function* content(path: Buffer, entry: WritableEntry): Generator<Buffer, void, void> {
   const file = openSync(path, readFlags)
   try {
-    const { size } = fstatSync(file)
+    const stats = fstatSync(file)
+    // Somebody may have put something else there since.
+    if (!stats.isFile()) throw refused(entry.name, "is no file any more")
+    const { size } = stats
     yield writeHeader({ ...entry, sizeBytes: size })
-    for (let at = 0; at < size; ) {
+    for (let at = 0; at < size;) {
       const piece = Buffer.alloc(Math.min(pieceBytes, size - at))
       const bytes = readSync(file, piece, 0, piece.length, at)
       if (bytes === 0) throw refused(entry.name, "shrank while it was read")

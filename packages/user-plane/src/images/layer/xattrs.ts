@@ -85,7 +85,7 @@ export async function readXattrs(folder: string): Promise<Map<string, Map<string
   for (const line of stdout.split("\n")) {
     const file = /^# file: (.*)$/.exec(line)?.[1]
     const [, name, value] = /^([^=]+)(?:=(?:0s(.*)|""))?$/.exec(line) ?? []
-    if (file !== undefined) found.set(unescape(file), (current = new Map()))
+    if (file !== undefined) found.set(unescape(file), (current = new Map<string, Buffer>()))
     else if (name !== undefined) current.set(unescape(name), Buffer.from(value ?? "", "base64"))
   }
   return found
@@ -95,4 +95,3 @@ export async function readXattrs(folder: string): Promise<Map<string, Map<string
 function unescape(text: string): string {
   return text.replaceAll(/\\([0-7]{3})/g, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 8)))
 }
-

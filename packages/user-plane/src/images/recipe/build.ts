@@ -121,7 +121,8 @@ class Build implements Disposable {
     const { layers, config } = this.#options.images.content(text)
     this.#pin(layers)
     this.#layers = [...layers]
-    for (const pair of config?.Env ?? []) this.#env.set(pair.slice(0, pair.indexOf("=")), pair.slice(pair.indexOf("=") + 1))
+    for (const pair of config?.Env ?? [])
+      this.#env.set(pair.slice(0, pair.indexOf("=")), pair.slice(pair.indexOf("=") + 1))
     this.#workdir = config?.WorkingDir || "/"
     this.#user = config?.User || "root"
     if (config?.Cmd) this.#kept["Cmd"] = config.Cmd
@@ -206,7 +207,11 @@ class Build implements Disposable {
     const env = { PATH: defaultPath, ...Object.fromEntries(this.#args), ...Object.fromEntries(this.#env) }
     const timeoutMs = this.#options.stepMs ?? stepMsDefault
     const user = this.#user
-    await using execution = await Execution.start(sandbox, { argv: command(step), env, user, cwd: this.#workdir, timeoutMs }, signal)
+    await using execution = await Execution.start(
+      sandbox,
+      { argv: command(step), env, user, cwd: this.#workdir, timeoutMs },
+      signal,
+    )
     let tail = ""
     for await (const { bytes } of execution.output()) {
       const text = bytes.toString()
@@ -216,7 +221,10 @@ class Build implements Disposable {
     const { code, signal: killed, reason } = await execution.ended()
     if (code === 0) return
     const how = reason === "timeout" ? "took too long" : `ended with ${killed ?? code}`
-    throw new Fault("invalid", `line ${step.line} of the recipe (RUN) ${how}`, { subject: `line:${step.line}`, hint: tail })
+    throw new Fault("invalid", `line ${step.line} of the recipe (RUN) ${how}`, {
+      subject: `line:${step.line}`,
+      hint: tail,
+    })
   }
 
   #pin(layers: readonly Digest[]): void {

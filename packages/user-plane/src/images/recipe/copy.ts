@@ -1,7 +1,7 @@
 import { lstatSync } from "node:fs"
 import { FolderWalk, NotAFolder } from "../layer/folder-walk.ts"
 import type { MergedView } from "../layer/merged.ts"
-import { pack } from "../layer/pack.ts"
+import { pack, packOne } from "../layer/pack.ts"
 import { parentsOf } from "../layer/parents.ts"
 import { placeOf, type Place } from "../layer/place.ts"
 import { finish, newHash, type Digest } from "../digest.ts"
@@ -37,7 +37,9 @@ export async function copyArchive({ context, from, to, owner }: Copy, step: Step
       // A folder's contents go to the target; a file goes into it, or becomes it.
       const base = isTree || !isFolder ? target : [...target, place.at(-1) ?? ""]
       if (view) yield* folders(view, isTree ? [...base, "x"] : base)
-      yield* isTree ? tree(context, place, base, owner) : one(context, place, base, owner)
+      yield* isTree
+        ? pack(context, { owner, from: place, to: base })
+        : packOne(context, { owner, from: place, to: base })
     }
     yield archiveEnd
   }
@@ -80,18 +82,4 @@ function sourceOf(context: string, name: string, step: Step): Source {
     if (failure instanceof NotAFolder) throw mistake(step, `${JSON.stringify(name)} leads through a link`)
     throw failure
   }
-}
-
-async function* tree(context: string, place: Place, to: Place, owner: Copy["owner"]): AsyncGenerator<Buffer, void, void> {
-  const prefix = place.join("/")
-  const folder = prefix === "" ? context : `${context}/${prefix}`
-  yield* pack(folder, { owner, to })
-}
-
-/** One file, by packing its folder and leaving out the rest. */
-async function* one(context: string, place: Place, to: Place, owner: Copy["owner"]): AsyncGenerator<Buffer, void, void> {
-  const name = place.at(-1) ?? ""
-  const above = place.slice(0, -1).join("/")
-  const folder = above === "" ? context : `${context}/${above}`
-  yield* pack(folder, { owner, isLeftOut: (path) => path !== name, renamed: to })
 }

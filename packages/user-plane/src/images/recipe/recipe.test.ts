@@ -5,7 +5,7 @@ const step = { verb: "RUN", text: "", line: 7 } as const
 
 describe("a recipe", () => {
   test("is read line by line, with comments, continuations and any case", () => {
-    const text = "# a comment\nARG V=1\nfrom debian:$V\n\nRUN a && \\\n  # between\n  b\nCMD [\"x\"]\n"
+    const text = '# a comment\nARG V=1\nfrom debian:$V\n\nRUN a && \\\n  # between\n  b\nCMD ["x"]\n'
     expect(readRecipe(text)).toEqual([
       { verb: "ARG", text: "V=1", line: 2 },
       { verb: "FROM", text: "debian:$V", line: 3 },
@@ -23,13 +23,19 @@ describe("a recipe", () => {
   ])("%j is refused with its line", (text, message) => expect(() => readRecipe(text)).toThrow(message))
 
   test("values are filled in", () => {
-    const values = new Map([["A", "1"], ["B", ""]])
+    const values = new Map([
+      ["A", "1"],
+      ["B", ""],
+    ])
     expect(expand("$A ${A}x $C ${C:-c} ${B:-b} \\$A $", values)).toBe("1 1x  c b $A $")
   })
 
   test("words, pairs and commands", () => {
     expect(words(step, `a "b c" 'd "e"' f"g h"`)).toEqual(["a", "b c", 'd "e"', "fg h"])
-    expect(pairs(step, 'A=1 B="x y"')).toEqual([["A", "1"], ["B", "x y"]])
+    expect(pairs(step, 'A=1 B="x y"')).toEqual([
+      ["A", "1"],
+      ["B", "x y"],
+    ])
     expect(pairs(step, "A old way")).toEqual([["A", "old way"]])
     expect(() => pairs(step, "=x")).toThrow(/line 7/)
     expect(command({ ...step, text: "a b" })).toEqual(["/bin/sh", "-c", "a b"])

@@ -52,11 +52,14 @@ export function mistake({ line }: Pick<Step, "line">, why: string): Fault {
 
 /** `$NAME` and `${NAME}` replaced; what is not set is empty. `\$` is a dollar. */
 export function expand(text: string, values: ReadonlyMap<string, string>): string {
-  return text.replaceAll(/\\\$|\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)(?::-([^}]*))?\})/g, (all, bare?: string, braced?: string, otherwise?: string) => {
-    if (all === "\\$") return "$"
-    const value = values.get(bare ?? braced ?? "")
-    return value === undefined || value === "" ? (otherwise ?? "") : value
-  })
+  return text.replaceAll(
+    /\\\$|\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)(?::-([^}]*))?\})/g,
+    (all, bare?: string, braced?: string, otherwise?: string) => {
+      if (all === "\\$") return "$"
+      const value = values.get(bare ?? braced ?? "")
+      return value === undefined || value === "" ? (otherwise ?? "") : value
+    },
+  )
 }
 
 /** Words, of which quotes make one of several. */
@@ -76,7 +79,8 @@ export function pairs(step: Step, text: string): [string, string][] {
   if (old) return [[old[1] ?? "", old[2] ?? ""]]
   return words(step, text).map((word) => {
     const equals = word.indexOf("=")
-    if (equals < 1 || !/^[\w.-]+$/.test(word.slice(0, equals))) throw mistake(step, `${JSON.stringify(word)} is not KEY=value`)
+    if (equals < 1 || !/^[\w.-]+$/.test(word.slice(0, equals)))
+      throw mistake(step, `${JSON.stringify(word)} is not KEY=value`)
     return [word.slice(0, equals), word.slice(equals + 1)]
   })
 }

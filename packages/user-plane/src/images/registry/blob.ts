@@ -5,7 +5,7 @@ import { Fault, isCancellation } from "@warren/base/fault.ts"
 import { retry } from "@warren/base/retry.ts"
 import { finish, newHash, wrongDigest } from "../digest.ts"
 import type { Descriptor } from "../manifest.ts"
-import { silenceMs, type RegistryClient } from "./client.ts"
+import type { RegistryClient } from "./client.ts"
 
 interface Download {
   readonly client: RegistryClient
@@ -25,10 +25,15 @@ export async function download({ client, blob, path, progress, signal }: Downloa
     const part = await Part.read(file, path, blob)
     progress(part.bytes)
     // A try that brought something counts as the first: only standing still wears patience out.
-    for (let before = -1; part.bytes < blob.size && part.bytes > before; ) {
+    for (let before = -1; part.bytes < blob.size && part.bytes > before;) {
       before = part.bytes
       try {
-        await retry(() => part.fetch(client, progress, signal), { ...client.tries, clock: client.clock, signal, isRetryable: isWorthIt })
+        await retry(() => part.fetch(client, { progress, signal }), {
+          ...client.tries,
+          clock: client.clock,
+          signal,
+          isRetryable: isWorthIt,
+        })
       } catch (failure) {
         if (!isWorthIt(failure) || part.bytes === before) throw failure
       }
@@ -44,6 +49,11 @@ export async function download({ client, blob, path, progress, signal }: Downloa
 
 function isWorthIt(failure: unknown): boolean {
   return failure instanceof Fault && failure.isRetryable
+}
+
+interface Listener {
+  readonly progress: (bytes: number) => void
+  readonly signal: AbortSignal
 }
 
 class Part {
@@ -69,45 +79,59 @@ class Part {
     return finish(this.#hash.copy())
   }
 
-  async fetch(client: RegistryClient, progress: (bytes: number) => void, signal: AbortSignal): Promise<void> {
+  async fetch(client: RegistryClient, listener: Listener): Promise<void> {
+    const { signal } = listener
     const headers = this.bytes > 0 ? { range: `bytes=${this.bytes}-` } : {}
-    const response = await client.get(`blobs/${this.#blob.digest}`, { headers, signal }).catch(async (failure: unknown) => {
-      // The part we have is not one of what they have.
-      if (failure instanceof Fault && failure.code === "resync") await this.#restart()
-      throw failure
-    })
+    const response = await client
+      .get(`blobs/${this.#blob.digest}`, { headers, signal })
+      .catch(async (failure: unknown) => {
+        // The part we have is not one of what they have.
+        if (failure instanceof Fault && failure.code === "resync") await this.#restart()
+        throw failure
+      })
     const start = /^bytes (\d+)-/.exec(response.headers.get("content-range") ?? "")?.[1]
     if (response.status === 200 || Number(start) !== this.bytes) await this.#restart()
     if (response.status === 206 && Number(start) !== this.bytes) {
       await response.body?.cancel()
       throw new Fault("unavailable", "the registry sent another part than the one asked for")
     }
-    await this.#receive(response, progress, signal)
-    if (this.bytes < this.#blob.size) throw new Fault("unavailable", `the blob ended after ${this.bytes} of ${this.#blob.size} bytes`)
+    await this.#receive(response, client, listener)
+    if (this.bytes < this.#blob.size)
+      throw new Fault("unavailable", `the blob ended after ${this.bytes} of ${this.#blob.size} bytes`)
   }
 
-  async #receive(response: Response, progress: (bytes: number) => void, signal: AbortSignal): Promise<void> {
-    const reader = response.body?.getReader()
+  async #receive(response: Response, { silenceMs }: RegistryClient, { progress, signal }: Listener): Promise<void> {
+    const reader = (response.body as ReadableStream<Uint8Array> | null)?.getReader()
     if (!reader) return
+    let isSilent = false
+    const patience = setTimeout(() => {
+      isSilent = true
+      void reader.cancel().catch(() => undefined)
+    }, silenceMs)
     try {
-      for (;;) {
-        const next = await patiently(reader.read(), signal)
-        if (next.done) return
-        if (this.bytes + next.value.length > this.#blob.size) {
-          await this.#restart()
-          throw new Fault("invalid", `the blob ${this.#blob.digest} is longer than the manifest says`)
-        }
-        await this.#file.appendFile(next.value)
-        this.#count(next.value)
+      for (let next = await reader.read(); !next.done; next = await reader.read()) {
+        patience.refresh()
+        await this.#keep(next.value)
         progress(this.bytes)
       }
+      if (isSilent) throw new Fault("timeout", "the registry fell silent")
     } catch (cause) {
       signal.throwIfAborted()
       if (cause instanceof Fault || isCancellation(cause)) throw cause
       throw new Fault("unavailable", "the connection to the registry broke", { cause })
     } finally {
+      clearTimeout(patience)
       await reader.cancel().catch(() => undefined)
     }
+  }
+
+  async #keep(chunk: Uint8Array): Promise<void> {
+    if (this.bytes + chunk.length > this.#blob.size) {
+      await this.#restart()
+      throw new Fault("invalid", `the blob ${this.#blob.digest} is longer than the manifest says`)
+    }
+    await this.#file.appendFile(chunk)
+    this.#count(chunk)
   }
 
   async #restart(): Promise<void> {
@@ -119,22 +143,5 @@ class Part {
   #count(chunk: Uint8Array): void {
     this.#hash.update(chunk)
     this.bytes += chunk.length
-  }
-}
-
-/** The next piece, unless the registry falls silent or nobody wants it any more. */
-async function patiently<T>(next: Promise<T>, signal: AbortSignal): Promise<T> {
-  const patience = new AbortController()
-  const timer = setTimeout(() => patience.abort(new Fault("timeout", "the registry fell silent")), silenceMs)
-  const either = AbortSignal.any([signal, patience.signal])
-  try {
-    return await Promise.race([
-      next,
-      new Promise<never>((_, reject) =>
-        either.addEventListener("abort", () => reject(either.reason as Error), { once: true }),
-      ),
-    ])
-  } finally {
-    clearTimeout(timer)
   }
 }

@@ -12,6 +12,7 @@ export interface RegistryOptions {
   readonly fetch?: typeof fetch | undefined
   readonly clock?: Clock | undefined
   readonly tries?: Partial<Tries> | undefined
+  readonly silenceMs?: number | undefined
 }
 
 export interface Tries {
@@ -22,8 +23,7 @@ export interface Tries {
 
 const defaultTries: Tries = { triesMax: 6, baseMs: 250, capMs: 8_000 }
 const redirectsMax = 5
-/** How long a registry may be silent. */
-export const silenceMs = 30_000
+const defaultSilenceMs = 30_000
 /** The longest wait that a registry may ask for. */
 const retryAfterMaxMs = 30_000
 
@@ -47,6 +47,11 @@ export class RegistryClient {
     this.#fetch = options.fetch ?? fetch
   }
 
+  /** How long the registry may say nothing. */
+  get silenceMs(): number {
+    return this.#options.silenceMs ?? defaultSilenceMs
+  }
+
   get tries(): Tries {
     return { ...defaultTries, ...this.#options.tries }
   }
@@ -61,7 +66,10 @@ export class RegistryClient {
   }
 
   /** A small document, whole. */
-  async document(path: string, { bytesMax, ...ask }: Ask & { bytesMax: number }): Promise<{ type: string; bytes: Buffer }> {
+  async document(
+    path: string,
+    { bytesMax, ...ask }: Ask & { bytesMax: number },
+  ): Promise<{ type: string; bytes: Buffer }> {
     return this.retry(async () => {
       const response = await this.get(path, ask)
       const type = (response.headers.get("content-type") ?? "").split(";")[0]?.trim() ?? ""
@@ -102,17 +110,12 @@ export class RegistryClient {
   async #send(address: URL, headers: Record<string, string>, signal: AbortSignal): Promise<Response> {
     checkAddress(address, this.#options.isPlainHttp === true)
     const late = new AbortController()
-    const timer = setTimeout(() => late.abort(new Fault("timeout", `${address.host} does not answer`)), silenceMs)
-    const either = AbortSignal.any([signal, late.signal])
+    const timer = setTimeout(() => late.abort(new Fault("timeout", `${address.host} does not answer`)), this.silenceMs)
     try {
       // Blobs are compressed as they are: what a server packs on the way would not be the bytes of the digest.
       const all = { "accept-encoding": "identity", "user-agent": "warren", ...headers }
-      const answer = this.#fetch(address, { headers: all, redirect: "manual", signal })
-      const gaveUp = new Promise<never>((_, reject) =>
-        either.addEventListener("abort", () => reject(either.reason as Error), { once: true }),
-      )
-      answer.catch(() => undefined)
-      return await Promise.race([answer, gaveUp])
+      const either = AbortSignal.any([signal, late.signal])
+      return await this.#fetch(address, { headers: all, redirect: "manual", signal: either })
     } catch (cause) {
       signal.throwIfAborted()
       if (cause instanceof Fault || isCancellation(cause)) throw cause
@@ -186,7 +189,7 @@ async function whole(response: Response, what: string, bytesMax: number): Promis
   const parts: Uint8Array[] = []
   let length = 0
   try {
-    for await (const part of response.body ?? []) {
+    for await (const part of (response.body ?? []) as AsyncIterable<Uint8Array>) {
       length += part.length
       if (length > bytesMax) throw new Fault("limit", `${what} is larger than ${bytesMax} bytes`, { subject: what })
       parts.push(part)

@@ -39,20 +39,12 @@ export interface Pulled {
 
 /** Layers brought at once. */
 const parallelMax = 3
-const accept = [
-  mediaTypes.ociIndex,
-  mediaTypes.ociManifest,
-  mediaTypes.dockerList,
-  mediaTypes.dockerManifest,
-].join(", ")
+const accept = [mediaTypes.ociIndex, mediaTypes.ociManifest, mediaTypes.dockerList, mediaTypes.dockerManifest].join(
+  ", ",
+)
 
 /** Brings an image. The layers it adds are nobody's yet: whoever calls pins them. */
-export async function pull(
-  store: LayerStore,
-  name: string,
-  options: PullOptions,
-  pin: Pin,
-): Promise<Pulled> {
+export async function pull(store: LayerStore, name: string, options: PullOptions, pin: Pin): Promise<Pulled> {
   const reference = readReference(name)
   const client = new RegistryClient(reference, options)
   const failed = new AbortController()
@@ -68,7 +60,8 @@ export async function pull(
   progress({ kind: "resolved", image: id, layers: layers.length, bytes })
   const waiting = [...new Map(layers.map((layer) => [layer.digest, layer])).values()]
   const work = async (): Promise<void> => {
-    for (let layer = waiting.shift(); layer; layer = waiting.shift()) await bring({ store, client, layer, progress, signal, pin })
+    for (let layer = waiting.shift(); layer; layer = waiting.shift())
+      await bring({ store, client, layer, progress, signal, pin })
   }
   const workers = Array.from({ length: parallelMax }, work)
   try {

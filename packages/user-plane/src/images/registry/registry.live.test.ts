@@ -56,7 +56,9 @@ describe("a real registry", () => {
     await images.pull(`${host}/one:1`)
     const before = layersOf(temp.at("images"))
     const events: string[] = []
-    await images.pull(`${host}/two:1`, { progress: (event) => "layer" in event && events.push(`${event.kind} ${event.layer}`) })
+    await images.pull(`${host}/two:1`, {
+      progress: (event) => "layer" in event && events.push(`${event.kind} ${event.layer}`),
+    })
     const shared = digestBytes(base)
     expect(events).toContain(`layer.present ${shared}`)
     // Its own layer is all that came; what Warren puts on top is the same for both.
@@ -78,7 +80,11 @@ describe("a real registry", () => {
       mediaType: mediaTypes.ociManifest,
       platform: { os: "linux", architecture },
     })
-    const index = { schemaVersion: 2, mediaType: mediaTypes.ociIndex, manifests: [entry(theirs, "arm64"), entry(mine, "amd64")] }
+    const index = {
+      schemaVersion: 2,
+      mediaType: mediaTypes.ociIndex,
+      manifests: [entry(theirs, "arm64"), entry(mine, "amd64")],
+    }
     const { digest } = await pushManifest(host, "multi", "all", mediaTypes.ociIndex, Buffer.from(JSON.stringify(index)))
     const own = process.arch === "arm64" ? theirs : mine
     expect(await images.pull(`${host}/multi:all`)).toBe(own.digest)
@@ -97,7 +103,14 @@ describe("a real registry", () => {
       execFileSync("skopeo", ["--insecure-policy", "copy", "--quiet", ...args], { stdio: ["pipe", "pipe", "pipe"] })
     const from = `docker://${host}/one:1`
     skopeo("--src-tls-verify=false", "--dest-tls-verify=false", "--format=v2s2", from, `docker://${host}/v2s2:1`)
-    skopeo("--src-tls-verify=false", "--dest-tls-verify=false", "--dest-compress-format=zstd", "--format=oci", from, `docker://${host}/zstd:1`)
+    skopeo(
+      "--src-tls-verify=false",
+      "--dest-tls-verify=false",
+      "--dest-compress-format=zstd",
+      "--format=oci",
+      from,
+      `docker://${host}/zstd:1`,
+    )
     skopeo("--src-tls-verify=false", from, `oci:${temp.at("layout")}:tag`)
     skopeo("--src-tls-verify=false", from, `oci-archive:${temp.at("layout.tar")}:tag`)
     skopeo("--src-tls-verify=false", from, `docker-archive:${temp.at("saved.tar")}:saved/image:1`)
@@ -127,7 +140,14 @@ describe("a real registry", () => {
     for (let round = 0; round < 12; round++) {
       await using puller = new Program(program, [root, `${host}/big:1`])
       const lines = round % 6
-      const wanted = ["layer.downloading", "layer.downloading", "layer.extracting", "layer.extracting", "layer.done", "open"][lines]
+      const wanted = [
+        "layer.downloading",
+        "layer.downloading",
+        "layer.extracting",
+        "layer.extracting",
+        "layer.done",
+        "open",
+      ][lines]
       for (let line = await puller.line(); line !== "done"; line = await puller.line()) {
         if (wanted !== undefined && line.includes(wanted)) break
       }
@@ -141,7 +161,12 @@ describe("a real registry", () => {
     expect(kills.blobs).toBeGreaterThan(0)
     await using again = await Images.open({ root, log: silentLog })
     expect(readdirSync(`${root}/drafts`)).toEqual([])
-    expect(layersOf(root).toSorted()).toEqual(again.store.catalog.layers().map(({ digest }) => digest.slice(7)).toSorted())
+    expect(layersOf(root).toSorted()).toEqual(
+      again.store.catalog
+        .layers()
+        .map(({ digest }) => digest.slice(7))
+        .toSorted(),
+    )
     const id = await again.pull(`${host}/big:1`)
     expect(again.inspect(id).layers.map(({ entries }) => entries)).toContain(2000)
     expect(readdirSync(`${root}/blobs`)).toEqual([])

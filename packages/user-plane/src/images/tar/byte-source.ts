@@ -33,7 +33,7 @@ export class ByteSource {
   }
 
   async skip(length: number): Promise<void> {
-    for (let left = length; left > 0; ) left -= (await this.some(left)).length
+    for (let left = length; left > 0;) left -= (await this.some(left)).length
   }
 
   /** Reads to the end, so that what counts or hashes on the way has seen everything. */

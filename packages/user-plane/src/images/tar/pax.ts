@@ -3,7 +3,7 @@ import { Fault } from "@warren/base/fault.ts"
 /** Reads the records of an extended header: `length key=value\n`, with values as bytes. The last of two equal keys counts. */
 export function readPax(body: Buffer): Map<string, Buffer> {
   const records = new Map<string, Buffer>()
-  for (let at = 0; at < body.length; ) {
+  for (let at = 0; at < body.length;) {
     const space = body.indexOf(0x20, at)
     const digits = space < 0 ? "" : body.toString("latin1", at, space)
     const length = /^[1-9][0-9]{0,7}$/.test(digits) ? Number(digits) : 0

@@ -103,7 +103,8 @@ export class TarReader {
     if (key !== "global" && key in before) throw refused(header.name, "is a second header for one entry")
     const body = (await this.#located(() => this.#source.exactly(header.sizeBytes))) ?? Buffer.alloc(0)
     this.#left = 0
-    const records = key === "pax" || key === "global" ? await this.#located(() => readPax(body)) : new Map<string, Buffer>()
+    const records =
+      key === "pax" || key === "global" ? await this.#located(() => readPax(body)) : new Map<string, Buffer>()
     if (key === "pax") return { pax: records }
     if (key === "global") {
       const bad = [...records.keys()].find((name) => entryKeys.has(name) || name.startsWith("GNU.sparse"))

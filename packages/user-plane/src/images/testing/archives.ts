@@ -30,7 +30,14 @@ interface RawEntry {
 }
 
 /** An entry of which every field says what the test wants. */
-export function raw({ name, type, target = "", mode = 0o644, content = Buffer.alloc(0), size = content.length }: RawEntry): Buffer {
+export function raw({
+  name,
+  type,
+  target = "",
+  mode = 0o644,
+  content = Buffer.alloc(0),
+  size = content.length,
+}: RawEntry): Buffer {
   const header = block({ name, type, mode, uid: 0, gid: 0, size, time: 0, target })
   return Buffer.concat([header, content, padding(content.length)])
 }
@@ -46,7 +53,23 @@ export function joined(...parts: readonly (Buffer | Content)[]): Buffer {
   return Buffer.concat([...bytes, Buffer.alloc(1024)])
 }
 
-const applets = ["sh", "cat", "ls", "echo", "id", "stat", "touch", "rm", "mkdir", "test", "true", "wc", "sleep", "find", "cp"]
+const applets = [
+  "sh",
+  "cat",
+  "ls",
+  "echo",
+  "id",
+  "stat",
+  "touch",
+  "rm",
+  "mkdir",
+  "test",
+  "true",
+  "wc",
+  "sleep",
+  "find",
+  "cp",
+]
 
 /** The smallest tree in which something can be run. */
 export function busyboxTree(...more: readonly Content[]): Content[] {

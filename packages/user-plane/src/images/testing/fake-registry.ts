@@ -37,7 +37,8 @@ export class FakeRegistry implements AsyncDisposable {
 
   /** The biggest blob: a layer. */
   get layer(): { readonly digest: string; readonly bytes: Buffer } {
-    const [digest = "", bytes = Buffer.alloc(0)] = [...this.blobs].toSorted(([, a], [, b]) => b.length - a.length)[0] ?? []
+    const [digest = "", bytes = Buffer.alloc(0)] =
+      [...this.blobs].toSorted(([, a], [, b]) => b.length - a.length)[0] ?? []
     return { digest, bytes }
   }
 

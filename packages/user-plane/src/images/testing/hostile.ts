@@ -40,7 +40,11 @@ export function hostileArchives(canary: string): Readonly<Record<string, Hostile
     ),
     "a hard link to the outside": refuse(quoted("h"), hardlink("h", `${canary}/secret`)),
     "a hard link to above": refuse(quoted("h"), hardlink("h", `${up}/secret`)),
-    "a hard link to the outside through a link": refuse(quoted("h"), symlink("out", canary), hardlink("h", "out/secret")),
+    "a hard link to the outside through a link": refuse(
+      quoted("h"),
+      symlink("out", canary),
+      hardlink("h", "out/secret"),
+    ),
     "a hard link to nothing": refuse(quoted("h"), hardlink("h", "nowhere")),
     "a hard link to itself": refuse(quoted("h"), file("h", "x"), hardlink("h", "h")),
     "a hard link to a folder": refuse(quoted("h"), folder("d/"), hardlink("h", "d")),
@@ -95,7 +99,11 @@ export function hostileArchives(canary: string): Readonly<Record<string, Hostile
       pax({ size: "9007199254740991" }),
       raw({ name: "innocent", type: "0" }),
     ),
-    "a size beyond every number": refuse(quoted("innocent"), pax({ size: "99999999999999999999" }), file("innocent", "x")),
+    "a size beyond every number": refuse(
+      quoted("innocent"),
+      pax({ size: "99999999999999999999" }),
+      file("innocent", "x"),
+    ),
     "a wrong checksum": {
       archive: Buffer.concat([joined(file("before")).subarray(0, 512), Buffer.alloc(512, 0x41)]),
       says: quoted("before"),

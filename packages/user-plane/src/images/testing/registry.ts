@@ -22,7 +22,10 @@ http: { addr: "127.0.0.1:${port}" }
   const ended = new Promise<void>((resolve) => child.once("close", () => resolve()))
   const host = `127.0.0.1:${port}`
   for (let tries = 0; ; tries++) {
-    const isUp = await fetch(`http://${host}/v2/`).then((response) => response.ok, () => false)
+    const isUp = await fetch(`http://${host}/v2/`).then(
+      (response) => response.ok,
+      () => false,
+    )
     if (isUp) break
     if (tries > 200) throw new Error("the registry does not start")
     await sleep(50)
@@ -59,7 +62,11 @@ export async function push(host: string, name: string, tag: string, layers: read
 export function describeImage(layers: readonly Buffer[]): { manifest: Buffer; blobs: Buffer[] } {
   const config = Buffer.from(configOf(layers, { Env: ["FROM=registry"] }))
   const packed = layers.map((layer) => gzipSync(layer, { level: 1 }))
-  const descriptor = (mediaType: string, bytes: Buffer): object => ({ mediaType, digest: digestBytes(bytes), size: bytes.length })
+  const descriptor = (mediaType: string, bytes: Buffer): object => ({
+    mediaType,
+    digest: digestBytes(bytes),
+    size: bytes.length,
+  })
   const manifest = {
     schemaVersion: 2,
     mediaType: mediaTypes.ociManifest,
@@ -78,7 +85,13 @@ async function pushBlob(host: string, name: string, blob: Buffer): Promise<void>
   if (done.status !== 201) throw new Error(`the blob was not taken: ${done.status}`)
 }
 
-export async function pushManifest(host: string, name: string, tag: string, type: string, manifest: Buffer): Promise<Pushed> {
+export async function pushManifest(
+  host: string,
+  name: string,
+  tag: string,
+  type: string,
+  manifest: Buffer,
+): Promise<Pushed> {
   const address = `http://${host}/v2/${name}/manifests/${tag}`
   const headers = { "content-type": type }
   const done = await fetch(address, { method: "PUT", body: new Uint8Array(manifest), headers })

@@ -1,0 +1,182 @@
+import { execFileSync, spawn, type ChildProcess } from "node:child_process"
+import { once } from "node:events"
+import { readFileSync } from "node:fs"
+import { createServer, connect } from "node:net"
+import { join } from "node:path"
+import { text as readAll } from "node:stream/consumers"
+import { createLog } from "@warren/base/log.ts"
+import type { Sandbox } from "../../../driver.ts"
+import { exec } from "../../../init/exec.ts"
+import { defaultLimits, type SandboxSpec } from "../../../sandbox-spec.ts"
+import { specOf } from "../../../spec-of.ts"
+import { openOciDriver, type OciDriver, type OciOptions } from "../../driver.ts"
+import { hostImage } from "../../host-image.ts"
+import { initPid } from "../../testing/invariants.ts"
+
+/**
+ * Sandboxes with addresses on a machine whose network is this test's own: `bridge-life ROOT PROGRAMS`, in a new network
+ * namespace. Says what was seen, as JSON. "Outside" is one more namespace: a private network 10.9.9.0/24, beyond it the public
+ * 203.0.113.10 and a metadata service. "Elsewhere" is another network of the host, 10.8.8.0/24.
+ */
+const [root = "", programs = "{}"] = process.argv.slice(2)
+const never = new AbortController().signal
+const ip = (...args: string[]): void => void execFileSync("ip", args)
+const open = (): Promise<OciDriver> =>
+  openOciDriver({
+    root,
+    programs: JSON.parse(programs) as OciOptions["programs"],
+    log: createLog((line) => process.stderr.write(line)),
+  })
+
+/** A machine with servers, at the other end of the host's device `device`. */
+async function machine(device: string, host: string, addresses: readonly string[]): Promise<ChildProcess> {
+  const child = spawn("unshare", ["--net", process.execPath, join(import.meta.dirname, "outside.mjs")], {
+    stdio: ["ignore", "pipe", "inherit"],
+  })
+  await once(child.stdout, "data")
+  const there = (...args: string[]): void =>
+    void execFileSync("nsenter", [`--net=/proc/${child.pid}/ns/net`, "ip", ...args])
+  ip("link", "add", device, "type", "veth", "peer", "name", "eth0", "netns", String(child.pid))
+  ip("addr", "add", `${host}/24`, "dev", device)
+  ip("link", "set", device, "up")
+  there("link", "set", "lo", "up")
+  there("link", "set", "eth0", "up")
+  for (const address of addresses) there("addr", "add", address, "dev", "eth0")
+  there("route", "add", "default", "via", host)
+  return child
+}
+
+ip("link", "set", "lo", "up")
+const outside = await machine("up0", "10.9.9.1", ["10.9.9.2/24", "203.0.113.10/32", "169.254.169.254/32"])
+const elsewhere = await machine("up1", "10.8.8.1", ["10.8.8.2/24"])
+ip("route", "add", "default", "via", "10.9.9.2")
+const onHost = createServer((socket) => socket.end("the host\n")).listen(9090)
+await once(onHost, "listening")
+
+let driver = await open()
+const image = await hostImage(join(root, "host-image"))
+const limits = { ...defaultLimits, ...(driver.abilities.diskLimit ? {} : { diskBytes: 0 }) }
+
+async function start(changes: Partial<SandboxSpec> = {}): Promise<Sandbox> {
+  const spec = specOf(image, { limits, network: { mode: "bridge" }, ...changes })
+  await driver.create(spec, never)
+  return driver.start(spec.id, never)
+}
+async function sh(sandbox: Sandbox, command: string): Promise<string> {
+  const { stdout } = await exec(sandbox, { argv: ["bash", "-c", command], timeoutMs: 5_000 })
+  return stdout.toString().trim()
+}
+/** What a server says, or "refused" when there is a quick no. */
+const ask = (sandbox: Sandbox, host: string, port: number): Promise<string> =>
+  sh(
+    sandbox,
+    `exec 2>/dev/null; timeout 2 cat </dev/tcp/${host}/${port}; s=$?; [ $s = 124 ] && echo silence; [ $s = 1 ] && echo refused`,
+  )
+const send = (host: string, port: number, words: string, from = "0.0.0.0"): string => `perl -e '
+  use Socket; socket(my $s, AF_INET, SOCK_DGRAM, 0); alarm 2; bind($s, sockaddr_in(0, inet_aton("${from}"))) or die;
+  send($s, "${words}", 0, sockaddr_in(${port}, inet_aton("${host}"))) or print "not sent";
+  if (${port} == 53) { recv($s, my $answer, 100, 0); print $answer }'`
+const addressOf = (sandbox: Sandbox): Promise<string> =>
+  sh(
+    sandbox,
+    "perl -MSocket -e 'socket(S,AF_INET,SOCK_DGRAM,0);connect(S,sockaddr_in(9,inet_aton(\"203.0.113.10\")));print inet_ntoa((sockaddr_in(getsockname(S)))[1])'",
+  )
+const fromOutside = async (host: string, port: number): Promise<string> => {
+  const socket = connect(8083, "10.9.9.2")
+  socket.write(`${host} ${port}`)
+  return (await readAll(socket)).trim()
+}
+const devices = (): string[] => readFileSync("/proc/net/dev", "utf8").match(/wrn\w+/g) ?? []
+const tables = (): string => execFileSync("nft", ["list", "tables"]).toString().trim()
+const forwarding = (): string => readFileSync("/proc/sys/net/ipv4/conf/up0/forwarding", "utf8").trim()
+const median = (values: number[]): number => values.toSorted((a, b) => a - b)[values.length >> 1] ?? 0
+
+const seen: Record<string, unknown> = {}
+try {
+  seen["before"] = [devices(), tables(), forwarding()]
+  const one = await start({ dns: ["10.9.9.2"] })
+  const two = await start()
+  const address = await addressOf(two)
+  const gateway = address.replace(/\d+$/, (last) => String(Number(last) - 1))
+  // Somebody listens in both, so that what does not answer is kept from answering.
+  for (const sandbox of [one, two]) {
+    const listen = `perl -MIO::Socket::INET -e '$l=IO::Socket::INET->new(Listen=>9,LocalPort=>7070,ReuseAddr=>1); while($c=$l->accept){print $c "in\\n";close $c}' >/dev/null 2>&1 &`
+    await sh(sandbox, listen)
+    while ((await ask(sandbox, "127.0.0.1", 7070)) !== "in") continue
+  }
+  seen["public"] = await ask(one, "203.0.113.10", 8080)
+  seen["refused"] = {
+    "the host by its gateway": await ask(two, gateway, 9090),
+    "the host by its own address": await ask(two, "10.9.9.1", 9090),
+    "the private network": await ask(two, "10.9.9.2", 8080),
+    "the resolver, but not for names": await ask(one, "10.9.9.2", 8080),
+    "the metadata service": await ask(two, "169.254.169.254", 8080),
+    "the other sandbox": await ask(one, address, 7070),
+    "the other sandbox's gateway": await ask(one, gateway, 9090),
+  }
+  seen["reachable from the host itself"] = await new Promise((resolve) => {
+    const socket = connect(9090, "10.9.9.1", () => resolve("yes"))
+    socket.on("error", (failure) => resolve(failure.message)).resume()
+  })
+  seen["from outside"] = { sandbox: await fromOutside(address, 7070), elsewhere: await fromOutside("10.8.8.2", 8080) }
+  seen["names"] = [await sh(one, send("10.9.9.2", 53, "a")), await sh(two, send("10.9.9.2", 53, "b"))]
+  // Nobody inside may do this; somebody who found a way still gets nowhere.
+  const inside = `--net=/proc/${initPid(root, two.id)}/ns/net`
+  for (const stolen of ["10.9.9.77", await addressOf(one)]) {
+    execFileSync("nsenter", [inside, "ip", "addr", "add", `${stolen}/32`, "dev", "eth0"])
+    await sh(two, send("203.0.113.10", 8081, "false", stolen))
+  }
+  await sh(two, send("203.0.113.10", 8081, "honest"))
+  seen["heard"] = JSON.parse(await ask(two, "203.0.113.10", 8082))
+  seen["version 6"] = await sh(two, "grep -v ' lo$' /proc/net/if_inet6")
+  seen["posture"] = (await two.posture()).network
+  const { receivedBytes, sentBytes } = await two.stats()
+  seen["counted"] = receivedBytes > 0 && sentBytes > 0
+
+  // A restart, a new runner, a runner that lost its rules, and what a dead one left.
+  await driver.stop(two.id, 0)
+  seen["address after a restart"] = (await addressOf(await driver.start(two.id, never))) === address
+  await driver[Symbol.asyncDispose]()
+  execFileSync("nft", ["flush", "ruleset"])
+  const mark = devices()[0]?.slice(3, 9) ?? ""
+  ip("link", "add", `wrn${mark}ffff`, "type", "veth", "peer", "name", "stray")
+  driver = await open()
+  const adopted: Sandbox[] = []
+  for await (const sandbox of driver.adopt(never)) adopted.push(sandbox)
+  const again = adopted.find(({ id }) => id === two.id)
+  const named = adopted.find(({ id }) => id === one.id)
+  if (!again || !named) throw new Error("not adopted")
+  seen["adopted"] = [
+    await ask(again, "203.0.113.10", 8080),
+    await ask(again, "10.9.9.2", 8080),
+    await sh(named, send("10.9.9.2", 53, "c")),
+    devices().length,
+  ]
+  await driver.destroy(one.id)
+  seen["one left"] = [devices().length, tables() !== "", await ask(again, "203.0.113.10", 8080)]
+  await driver.destroy(two.id)
+  seen["after"] = [devices(), tables(), forwarding()]
+
+  const times: Record<"none" | "bridge", number[]> = { none: [], bridge: [] }
+  const kept = await start()
+  for (let round = 0; round < 12; round++) {
+    for (const mode of ["none", "bridge"] as const) {
+      const spec = specOf(image, { limits, network: { mode } })
+      await driver.create(spec, never)
+      const begun = performance.now()
+      await driver.start(spec.id, never)
+      times[mode].push(performance.now() - begun)
+      await driver.destroy(spec.id)
+    }
+  }
+  await driver.destroy(kept.id)
+  seen["startMs"] = { none: median(times.none), bridge: median(times.bridge) }
+  seen["at the end"] = [devices(), tables(), forwarding()]
+} finally {
+  for await (const sandbox of driver.adopt(never)) void sandbox
+  await driver[Symbol.asyncDispose]()
+  onHost.close()
+  outside.kill()
+  elsewhere.kill()
+}
+console.log(JSON.stringify(seen))
