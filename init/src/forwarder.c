@@ -77,16 +77,16 @@ static void end(struct pair *p, bool broken) {
     listen_on(true);
 }
 
-static bool fatal(void) { return errno != EAGAIN && errno != EINTR; }
-
 // Sends on what is held or, if that is nothing, what can be read now. False: the pair is broken.
 static bool move(struct side *from, struct side *to) {
     const char *bytes = from->held ? from->held + from->sent : piece;
     size_t left = from->have - from->sent;
     if (!from->held && !from->ended) {
         ssize_t n = recv(from->fd, piece, sizeof piece, 0);
-        if (n < 0 && fatal()) return false;
-        from->ended = n == 0;
+        bool failed = n < 0 && errno != EAGAIN && errno != EINTR;
+        // A proxy that left without reading everything: what it said before must arrive all the same.
+        if (failed && from != &from->pair->outside) return false;
+        from->ended = n == 0 || failed;
         left = n > 0 && !from->deaf ? (size_t)n : 0;
     }
     while (left > 0) {
@@ -134,7 +134,7 @@ static void work(struct side *s, uint32_t events) {
     if (other->held && (events & (EPOLLOUT | EPOLLERR | EPOLLHUP))) good = move(other, s);
     if (good && !s->held && !s->ended && (events & (EPOLLIN | EPOLLERR | EPOLLHUP))) good = move(s, other);
     // Who has hung up hears nothing more, and the client is not waited for.
-    if (s == &p->outside && s->ended && (events & EPOLLHUP)) p->inside.deaf = true;
+    if (s == &p->outside && s->ended && (events & (EPOLLHUP | EPOLLERR))) p->inside.deaf = true;
     bool done = p->outside.passed && (p->inside.passed || p->inside.deaf);
     if (!good || done) {
         end(p, !good);

@@ -142,6 +142,18 @@ describe.skipIf(!isRoot)("what is kept", () => {
     )
   })
 
+  test("collecting while images come and go takes nothing that is needed", async () => {
+    for (let round = 0; round < 15; round++) {
+      await Promise.all([load("a", "base", "x"), images.gc(), Promise.resolve().then(() => images.gc()), images.gc()])
+      const { layers } = await images.use("a", "me")
+      expect(layers.filter((path) => !existsSync(path))).toEqual([])
+      images.release("me")
+      images.delete("a")
+    }
+    await images.gc()
+    expect([layersOnDisk(), readdirSync(temp.at("images/drafts"))]).toEqual([[], []])
+  })
+
   test("half-made and half-removed layers are gone after the next open", async () => {
     await load("a", "x")
     const before = layersOnDisk()
@@ -170,6 +182,10 @@ describe.skipIf(!isRoot)("what is kept", () => {
 })
 
 describe.skipIf(!isRoot)("importing", () => {
+  test("what is not there is not found", async () => {
+    await expect(images.import(temp.at("nothing"))).rejects.toEqual(fault("not_found"))
+  })
+
   test("a refused layer leaves nothing", async () => {
     writeFileSync(temp.at("bad.tar"), writeTar([folder("d/"), symlink("l", "/etc"), file("l/x", "x")]))
     await expect(images.import(temp.at("bad.tar"), { name: "bad" })).rejects.toThrow('"l/x"')

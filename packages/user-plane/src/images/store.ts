@@ -143,8 +143,10 @@ export class LayerStore implements AsyncDisposable {
 
   /** Takes away what nobody needs. Half-collected blobs stay for `blobsMs`, steps of recipes for `stepsMs`, after their last use. */
   async collect({ blobsMs, stepsMs, now }: { blobsMs: number; stepsMs: number; now: number }): Promise<Collected> {
+    await using draft = await this.draft()
     const { images, layers } = this.catalog.forget((digest) => this.#pins.has(digest), now - stepsMs)
-    for (const digest of layers) await this.#remove(this.folder(digest))
+    // At once, before anybody who misses one of them could have made it again.
+    for (const digest of layers) renameSync(this.folder(digest), join(draft.path, hexOf(digest)))
     const blobs: string[] = []
     for (const name of readdirSync(join(this.#options.root, "blobs"))) {
       const path = join(this.#options.root, "blobs", name)

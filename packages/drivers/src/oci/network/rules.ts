@@ -42,7 +42,7 @@ table inet ${table} {
     type filter hook forward priority filter - 10; policy accept;
     iifname ${ours} jump out
     oifname ${ours} ct state established,related accept
-    oifname ${ours} drop${false ? `\n    iifname != "${anyDevice}*" oifname != "${anyDevice}*" drop` : ""}
+    oifname ${ours} drop${onlyOurs ? `\n    iifname != "${anyDevice}*" oifname != "${anyDevice}*" drop` : ""}
   }
   chain out {
     meta nfproto != ipv4 drop

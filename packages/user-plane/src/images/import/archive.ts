@@ -20,7 +20,10 @@ export function readArchive(path: string): ReadStream {
 
 /** What an archive or folder is, by what it holds. */
 export async function formatOf(path: string, limits: ArchiveLimits): Promise<ArchiveFormat> {
-  if ((await stat(path)).isDirectory()) {
+  const stats = await stat(path).catch((cause: unknown) => {
+    throw new Fault("not_found", `there is nothing at ${JSON.stringify(path)}`, { cause })
+  })
+  if (stats.isDirectory()) {
     if (await lstat(join(path, "oci-layout")).catch(() => undefined)) return "oci"
     throw new Fault("invalid", "the folder is no OCI layout: it has no file oci-layout")
   }

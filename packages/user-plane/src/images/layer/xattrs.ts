@@ -75,11 +75,9 @@ const listBytesMax = 256 * 2 ** 20
 export async function readXattrs(folder: string): Promise<Map<string, Map<string, Buffer>>> {
   const found = new Map<string, Map<string, Buffer>>()
   const args = ["--recursive", "--physical", "--no-dereference", "--dump", "--encoding=base64", "--match=^user\\.", "."]
-  const { stdout } = await run("getfattr", args, {
-    cwd: folder,
-    encoding: "latin1",
-    maxBuffer: listBytesMax,
-    env: safeEnv,
+  const options = { cwd: folder, encoding: "latin1" as const, maxBuffer: listBytesMax, env: safeEnv }
+  const { stdout } = await run("getfattr", args, options).catch((cause: unknown) => {
+    throw new Fault("unsupported", "could not read attributes with getfattr", { cause, hint: "apt-get install attr" })
   })
   let current = new Map<string, Buffer>()
   for (const line of stdout.split("\n")) {

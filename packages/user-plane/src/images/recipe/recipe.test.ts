@@ -1,3 +1,5 @@
+import { existsSync, readdirSync, readFileSync } from "node:fs"
+import { join, resolve } from "node:path"
 import { describe, expect, test } from "vitest"
 import { command, expand, pairs, readRecipe, words } from "./recipe.ts"
 
@@ -41,5 +43,19 @@ describe("a recipe", () => {
     expect(command({ ...step, text: "a b" })).toEqual(["/bin/sh", "-c", "a b"])
     expect(command({ ...step, text: '["a", "b"]' })).toEqual(["a", "b"])
     expect(() => command({ ...step, text: "[1]" })).toThrow(/line 7/)
+  })
+})
+
+describe("our own recipes", () => {
+  const home = resolve(import.meta.dirname, "../../../../../images")
+  const names = readdirSync(home, { withFileTypes: true }).flatMap((entry) => (entry.isDirectory() ? [entry.name] : []))
+
+  test("are there", () => expect(names.toSorted()).toEqual(["agent", "base", "desktop"]))
+
+  test.each(names)("%s can be read, and what it copies is there", (name) => {
+    for (const one of readRecipe(readFileSync(join(home, name, "Recipe"), "utf8"))) {
+      if (one.verb !== "COPY") continue
+      for (const from of words(one, one.text).slice(0, -1)) expect(existsSync(join(home, name, from))).toBe(true)
+    }
   })
 })
