@@ -51,9 +51,10 @@ export class Baseline implements AsyncDisposable {
   /** Milliseconds that one took. */
   async take(way: Way): Promise<number> {
     this.#child.stdin.write(`${way}\n`)
-    const { value, done } = await this.#lines.next()
-    if (done === true || value.startsWith("!")) throw new Error(`the baseline "${way}" failed: ${value ?? "it ended"}`)
-    return Number(value) / 1_000
+    const line: IteratorResult<string, void> = await this.#lines.next()
+    if (line.done === true) throw new Error(`the baseline "${way}" ended`)
+    if (line.value.startsWith("!")) throw new Error(`the baseline "${way}" failed: ${line.value}`)
+    return Number(line.value) / 1_000
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -22,6 +22,8 @@ export const systemPackages: readonly SystemPackage[] = [
   { finds: "crun", name: "crun", why: "starts sandboxes", for: "start" },
   { finds: "mkfs.btrfs", name: "btrfs-progs", why: "gives sandboxes disk limits and instant snapshots", for: "start" },
   { finds: "mount", name: "mount", why: "for that", for: "start" },
+  { finds: "setfattr", name: "attr", why: "unpacks images", for: "start" },
+  { finds: "zstd", name: "zstd", why: "unpacks images", for: "start" },
   { finds: "git", name: "git", why: "fetches repositories", for: "start" },
   { finds: "clang", name: "clang", why: "builds the fuzzers", for: "test" },
   {
@@ -32,6 +34,9 @@ export const systemPackages: readonly SystemPackage[] = [
   },
   { finds: "runc", name: "runc", why: "the other OCI runtime", for: "test" },
   { finds: "curl", name: "curl", why: "calls the API as a person would", for: "test" },
+  { finds: "docker-registry", name: "docker-registry", why: "a real registry to pull from", for: "test" },
+  { finds: "skopeo", name: "skopeo", why: "pushes to it", for: "test" },
+  { finds: "/usr/bin/busybox", name: "busybox-static", why: "a small image", for: "test" },
   { finds: "bwrap", name: "bubblewrap", why: "what we are measured against", for: "test" },
   { finds: "ip", name: "iproute2", why: "looks at network namespaces", for: "test" },
 ]

@@ -2,6 +2,7 @@
  * threads, nothing waited for but in epoll. ../README.md describes the wire. */
 #define _GNU_SOURCE
 #include "cgroup.h"
+#include "foreign.h"
 #include "loop.h"
 #include "outer.h"
 #include "request.h"
@@ -38,8 +39,10 @@ int main(int count, char **arguments)
 		outer_make(ids);
 	else if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
 		die("cannot make a private mount namespace");
-	else
+	else {
 		cgroup_hide_hybrid();
+		foreign_release();
+	}
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
 		die("cannot become a subreaper");
 	signal(SIGPIPE, SIG_IGN);

@@ -2,9 +2,13 @@ import { describe, expect, test } from "vitest"
 import { conformance } from "../conformance.ts"
 import { ociSubject } from "./testing/subject.ts"
 
-describe("oci driver", () => conformance(ociSubject()))
+describe("oci driver", () => {
+  conformance(ociSubject())
+})
 
-describe("oci driver with runc", () => conformance(ociSubject({ runtime: "runc" })))
+describe("oci driver with runc", () => {
+  conformance(ociSubject({ runtime: "runc" }))
+})
 
 test("says why runsc cannot be used", async () => {
   await expect(ociSubject({ runtime: "runsc" }).open()).rejects.toMatchObject({ code: "unsupported" })

@@ -272,9 +272,7 @@ export class OciDriver implements Driver {
     if (!process || startTicksOf(process.pid) !== process.startTicks) return undefined
     const { folders } = this.#parts.cgroups.find(id)
     const isOurs =
-      folders.length > 0
-        ? isInGroup(process.pid, folders)
-        : mapBaseOf(process.pid) === this.#store.record(id)?.idBase
+      folders.length > 0 ? isInGroup(process.pid, folders) : mapBaseOf(process.pid) === this.#store.record(id)?.idBase
     return isOurs ? process : undefined
   }
 

@@ -34,12 +34,13 @@ export class View {
 
   /** A request to init, as init must see it. */
   request(asked: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
-    const paths = ["cwd", "path", "from", "to"].flatMap((name) => {
+    const seen: Record<string, unknown> = { ...asked }
+    for (const name of ["cwd", "path", "from", "to"]) {
       const value = asked[name]
-      return typeof value === "string" ? [[name, this.path(value)]] : []
-    })
+      if (typeof value === "string") seen[name] = this.path(value)
+    }
     const isCommand = asked["op"] === "spawn" || asked["op"] === "shell.open"
-    const environment = isCommand ? { env: { ...this.environment, ...Object(asked["env"]) } } : {}
-    return { ...asked, ...Object.fromEntries(paths), ...environment }
+    if (isCommand) seen["env"] = { ...this.environment, ...(asked["env"] as Record<string, string> | undefined) }
+    return seen
   }
 }

@@ -164,7 +164,7 @@ export class RpcConnection<C extends Contract> implements AsyncDisposable {
         resolve()
       }
       signal.addEventListener("abort", done, { once: true })
-      void this.#channel.room().then(() => done())
+      this.#channel.room().then(done, done)
     })
   }
 

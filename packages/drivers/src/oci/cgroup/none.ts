@@ -85,7 +85,10 @@ function processesOf(init: number): { memoryBytes: number; cpuUs: number }[] {
     try {
       const stat = readFileSync(`/proc/${pid}/stat`, "utf8")
       // From the third field on; the second is a name that may hold anything.
-      const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ").map(Number)
+      const fields = stat
+        .slice(stat.lastIndexOf(")") + 2)
+        .split(" ")
+        .map(Number)
       const [utime = 0, stime = 0, childrenUtime = 0, childrenStime = 0] = fields.slice(11, 15)
       const cpuUs = (utime + stime + childrenUtime + childrenStime) * tickUs
       return [{ memoryBytes: (fields[21] ?? 0) * pageBytes, cpuUs }]

@@ -8,7 +8,7 @@ export const verdict = {
   errno: (number: number) => 0x0005_0000 | number,
 } as const
 
-export const errnos = { EPERM: 1, ENOSYS: 38 } as const
+export const errnos = { EPERM: 1, ENOSYS: 38, EAFNOSUPPORT: 97 } as const
 
 /** Opcodes of classic BPF, those that we use. */
 export const op = { load: 0x20, and: 0x54, jump: 0x05, ifEqual: 0x15, ifAtLeast: 0x35, answer: 0x06 } as const

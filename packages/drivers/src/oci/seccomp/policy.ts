@@ -10,7 +10,7 @@ import {
 } from "./values.ts"
 
 /** What a system call answers when it is not carried out. */
-export type Errno = "EPERM" | "ENOSYS"
+export type Errno = "EPERM" | "ENOSYS" | "EAFNOSUPPORT"
 
 /** (argument & mask) is one of `values`, or with `isNot` none of them. Masks and values have 32 bits, see `checked`. */
 export interface Condition {
@@ -125,7 +125,8 @@ const checked: readonly CheckedCall[] = [
         { arg: 2, mask: whole, values: [0] },
       ],
     ],
-    otherwise: "EPERM",
+    // What a kernel without the family says: programs that would like one (useradd and the audit log) then do without.
+    otherwise: "EAFNOSUPPORT",
   },
   { name: "socketpair", anyOf: [[{ arg: 0, mask: whole, values: [socketFamily.unix] }]], otherwise: "EPERM" },
   { name: "personality", anyOf: [[{ arg: 0, mask: whole, values: personalities }]], otherwise: "EPERM" },

@@ -1,11 +1,11 @@
 import { errnos } from "../bpf.ts"
 import { btrfs } from "../values.ts"
 
-const { EPERM } = errnos
+const { EPERM, EAFNOSUPPORT } = errnos
 const EBADF = 9
 const EFAULT = 14
 
-/** What arguments decide: calls, and the errno of each in a live kernel. All but EPERM have passed the filter. */
+/** What arguments decide: calls, and the errno of each in a live kernel. All but these two have passed the filter. */
 export const argumentCases: readonly (readonly [what: string, name: string, args: readonly number[], errno: number])[] =
   [
     ["clone with a new user namespace", "clone", [0x1000_0011], EPERM],
@@ -15,16 +15,16 @@ export const argumentCases: readonly (readonly [what: string, name: string, args
     ["an INET6 datagram", "socket", [10, 2, 17], 0],
     ["a UNIX socket", "socket", [1, 1, 0], 0],
     ["NETLINK_ROUTE", "socket", [16, 3, 0], 0],
-    ["NETLINK_AUDIT", "socket", [16, 3, 9], EPERM],
-    ["NETLINK_NETFILTER", "socket", [16, 3, 12], EPERM],
-    ["AF_VSOCK", "socket", [40, 1, 0], EPERM],
-    ["AF_ALG", "socket", [38, 5, 0], EPERM],
-    ["AF_PACKET", "socket", [17, 3, 0], EPERM],
-    ["AF_XDP", "socket", [44, 3, 0], EPERM],
+    ["NETLINK_AUDIT", "socket", [16, 3, 9], EAFNOSUPPORT],
+    ["NETLINK_NETFILTER", "socket", [16, 3, 12], EAFNOSUPPORT],
+    ["AF_VSOCK", "socket", [40, 1, 0], EAFNOSUPPORT],
+    ["AF_ALG", "socket", [38, 5, 0], EAFNOSUPPORT],
+    ["AF_PACKET", "socket", [17, 3, 0], EAFNOSUPPORT],
+    ["AF_XDP", "socket", [44, 3, 0], EAFNOSUPPORT],
     ["AF_INET with high bits set", "socket", [2 + 2 ** 32, 1, 0], 0],
-    ["AF_VSOCK with high bits set", "socket", [40 + 2 ** 32, 1, 0], EPERM],
-    ["SCTP", "socket", [2, 1, 132], EPERM],
-    ["MPTCP", "socket", [2, 1, 262], EPERM],
+    ["AF_VSOCK with high bits set", "socket", [40 + 2 ** 32, 1, 0], EAFNOSUPPORT],
+    ["SCTP", "socket", [2, 1, 132], EAFNOSUPPORT],
+    ["MPTCP", "socket", [2, 1, 262], EAFNOSUPPORT],
     ["a TIPC pair", "socketpair", [30, 1, 0], EPERM],
     ["TIOCSTI", "ioctl", [0, 0x5412], EPERM],
     ["TIOCSTI with high bits set", "ioctl", [0, 0x5412 + 2 ** 32], EPERM],
