@@ -12,7 +12,7 @@
 #include "forward.h"
 #include "limits.h"
 
-enum { BATCH = 64, PIECE = 256 << 10, IDLE_MS = 10000, PAUSE_MS = 20 };
+enum { BATCH = 64, PIECE = 64 << 10, IDLE_MS = 10000, PAUSE_MS = 20 };
 
 struct pair;
 

@@ -1,7 +1,7 @@
 import { anyDevice, ourRange } from "./line.ts"
 
 /** Where no sandbox may go: not public, or (our own range) other sandboxes. Addresses of the host itself never come this far. */
-export const refused = [
+const refused = [
   "0.0.0.0/8",
   "10.0.0.0/8",
   "100.64.0.0/10",
@@ -17,7 +17,7 @@ export const refused = [
 /** Connections one sandbox may have at a time: the kernel's table is everybody's. */
 const connectionsMax = 4096
 
-export interface RuleOptions {
+interface RuleOptions {
   /** The name of the table. */
   readonly table: string
   readonly mark: string
