@@ -1,5 +1,6 @@
 import { spawn, type ChildProcess } from "node:child_process"
 import { once } from "node:events"
+import { readFile } from "node:fs/promises"
 import { load } from "@warren/base/settings.ts"
 import { tokenFileOf } from "@warren/protocol/places.ts"
 import { settings } from "../apps/control/src/settings.ts"
@@ -45,11 +46,13 @@ async function end(child: ChildProcess): Promise<void> {
   clearTimeout(force)
 }
 
-/** Asks until it answers, or the time is up: the processes have no other way to tell each other yet. */
+/** Asks, as the printed call does, until the runner has answered through the control plane, or the time is up. */
 async function answers(url: string): Promise<void> {
   const deadline = Date.now() + readyMs
   while (!isStopping) {
-    const answer = await fetch(url).catch(() => undefined)
+    const token = await readFile(tokenFileOf(home), "utf8").catch(() => "")
+    const headers = { authorization: `Bearer ${token.trim()}` }
+    const answer = await fetch(url, { headers }).catch(() => undefined)
     if (answer?.ok) return
     if (Date.now() > deadline) throw new Error(`Warren did not answer at ${url} within ${readyMs / 1000} s`)
     await new Promise((resolve) => setTimeout(resolve, 20))
@@ -60,7 +63,7 @@ for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(sign
 run("runner")
 run("control")
 const url = `http://localhost:${port}`
-await answers(`${url}/health`)
+await answers(`${url}/v1/health`)
 if (!isStopping) {
   console.log(`
 Warren is running: ${url}
