@@ -1,6 +1,7 @@
 import { encodeStream, FrameDecoder, streamTags } from "@warren/base/frame.ts"
 import { connectUnix } from "@warren/base/unix-socket.ts"
 import { RpcClient } from "@warren/protocol/rpc/client.ts"
+import { keepAwake } from "../awake.ts"
 import { healthContract, healthOf } from "../health.ts"
 import { defineMetric, elapsedMs } from "../metric.ts"
 
@@ -14,6 +15,7 @@ export const metric = defineMetric({
   async prepare(context) {
     const client = new RpcClient(await connectUnix(await context.peer("rpc-server")), healthContract, "bench")
     context.scope.use(client)
+    context.scope.use(keepAwake())
     const answerBytes = JSON.stringify({ id: 1000, out: healthOf(process.pid) }).length
     return { client, echo: await echoClient(await context.peer("frame-echo"), answerBytes - 1) }
   },

@@ -1,9 +1,10 @@
 import type { Duplex } from "node:stream"
 import { Fault } from "./fault.ts"
+import { isRecycling } from "./unix-socket.ts"
 import { encodeJson, FrameDecoder, streamHeader, type OnBody, type OnBytes, type StreamTag } from "./frame.ts"
 
 export interface FrameChannelHandlers {
-  /** One whole frame body. */
+  /** One whole frame body. Its memory may be used again after the call: copy what is kept. */
   body(body: Buffer): void
   /** Bytes of a stream frame, as they come. Without this, stream frames arrive whole, as bodies. */
   bytes?(tag: StreamTag, bytes: Buffer): void
@@ -121,6 +122,8 @@ export class FrameChannel implements Disposable {
     if (this.#hasEnded) return
     try {
       this.#decoder.push(chunk, this.#onBody, this.#onBytes)
+      // Bodies are done with; stream bytes are given back by whoever reads them.
+      if (!this.#onBytes && isRecycling(this.#stream)) this.#stream.recycle(chunk.buffer)
     } catch (thrown) {
       this.close(Fault.from(thrown))
     }

@@ -48,6 +48,10 @@ export interface Recycling {
   recycle(memory: ArrayBufferLike): void
 }
 
+export function isRecycling(stream: object): stream is Recycling {
+  return "recycle" in stream
+}
+
 /**
  * A connection whose reads grow with what comes: small ones for short answers (Node's own are 64 KiB each, filled or not),
  * large ones, and so few, for a flood. Collecting the memory of a flood costs more than reading it, hence `recycle`.

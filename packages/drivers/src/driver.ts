@@ -43,6 +43,8 @@ export interface Probe {
   readonly detail: string
   /** The command that would meet it. */
   readonly fix?: string
+  /** What is lost without it; absent where nothing works without it. */
+  readonly without?: string
 }
 
 /** One way of making sandboxes. */

@@ -3,7 +3,7 @@ import { getSystemErrorMap } from "node:util"
 import { Fault, faultCodes, type FaultCode } from "@warren/base/fault.ts"
 import { FrameChannel } from "@warren/base/frame-channel.ts"
 import { decodeJson, encodeJson, streamTags, type StreamTag } from "@warren/base/frame.ts"
-import type { Recycling } from "@warren/base/unix-socket.ts"
+import { isRecycling } from "@warren/base/unix-socket.ts"
 import { InitEvent, type InitControl, type InitRequest } from "@warren/protocol/init.ts"
 import type { z } from "zod"
 
@@ -125,14 +125,10 @@ export class Operation implements AsyncDisposable {
     if (uses > 0) this.#uses.set(bytes.buffer, uses)
     else {
       this.#uses.delete(bytes.buffer)
-      if (this.#isRecycling(this.#stream)) this.#stream.recycle(bytes.buffer)
+      if (isRecycling(this.#stream)) this.#stream.recycle(bytes.buffer)
     }
     this.#keptBytes -= bytes.length
     if (this.#keptBytes <= keptBytesMax / 2) this.#channel.resume()
-  }
-
-  #isRecycling(stream: Duplex): stream is Duplex & Recycling {
-    return "recycle" in stream
   }
 
   #finish(fault: unknown): void {

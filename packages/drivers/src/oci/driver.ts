@@ -11,6 +11,7 @@ import { Operation } from "../init/operation.ts"
 import { checkSpec, type SandboxId, type SandboxSpec } from "../sandbox-spec.ts"
 import type { Cgroups } from "./cgroup/cgroup.ts"
 import { openCgroups } from "./cgroup/open.ts"
+import { readFacts } from "./facts.ts"
 import { rangeSize } from "./id-ranges.ts"
 import { Launcher, type ProcessName, type StartRequest } from "./launcher.ts"
 import { measure } from "./measure.ts"
@@ -101,6 +102,8 @@ export class OciDriver implements Driver {
   readonly #parts: DriverParts
   readonly #store: Store
   readonly #live = new Map<SandboxId, Live>()
+  /** Created by us and not started yet: their cgroups are there. */
+  readonly #grouped = new Set<SandboxId>()
   readonly #turns = new Turns()
 
   constructor(parts: DriverParts) {
@@ -123,7 +126,7 @@ export class OciDriver implements Driver {
   }
 
   probe(): Promise<readonly Probe[]> {
-    return Promise.resolve(probes())
+    return Promise.resolve(probes(readFacts(this.#parts.cgroupParent)))
   }
 
   create(spec: SandboxSpec, signal: AbortSignal): Promise<void> {
@@ -138,11 +141,16 @@ export class OciDriver implements Driver {
       const slot = spec.network.mode === "bridge" ? { slot: bridge.take() } : {}
       const idBase = owners.ranges.take()
       try {
-        await volume.create(places.folder, spec.limits.diskBytes)
+        const layer = volume.create(places.folder, spec.limits.diskBytes)
+        // Half a millisecond of ours while the launcher does its part; the start would otherwise wait for it.
+        this.#parts.cgroups.make(spec.id, spec.limits)
+        this.#grouped.add(spec.id)
+        await layer
         await owners.fill(places, spec, idBase)
         this.#store.complete({ spec, idBase, ...slot }, writeEtc)
         signal.throwIfAborted()
       } catch (failure) {
+        await this.#end(spec.id, undefined)
         await volume.remove(places.folder)
         owners.ranges.give(idBase)
         if (slot.slot !== undefined) await bridge.give(slot.slot)
@@ -157,7 +165,8 @@ export class OciDriver implements Driver {
       const record = this.#store.record(id)
       if (!record) throw new Fault("not_found", "there is no such sandbox", { subject: `sandbox:${id}` })
       if (this.#live.has(id)) throw new Fault("conflict", "the sandbox is running", { subject: `sandbox:${id}` })
-      const cgroup = this.#parts.cgroups.make(id, record.spec.limits)
+      const { cgroups } = this.#parts
+      const cgroup = this.#grouped.delete(id) ? cgroups.find(id) : cgroups.make(id, record.spec.limits)
       let process: ProcessName | undefined
       try {
         const request = this.#startRequest(record.spec, record.idBase, cgroup.folders)
@@ -207,9 +216,14 @@ export class OciDriver implements Driver {
   destroy(id: SandboxId): Promise<void> {
     return this.#turns.take(id, async () => {
       const { folder } = this.#store.places(id)
+      const { volume } = this.#parts
       const record = this.#store.record(id)
-      await this.#end(id, this.#live.get(id)?.process ?? this.#running(id))
-      if (this.#store.has(id)) await this.#parts.volume.remove(folder)
+      const process = this.#live.get(id)?.process ?? this.#running(id)
+      if (volume.canRemoveInUse) await Promise.all([this.#end(id, process, record), volume.remove(folder)])
+      else {
+        await this.#end(id, process, record)
+        await volume.remove(folder)
+      }
       if (record) this.#parts.owners.ranges.give(record.idBase)
       if (record?.slot !== undefined) await this.#parts.bridge.give(record.slot)
     })
@@ -357,7 +371,10 @@ export class OciDriver implements Driver {
   }
 
   /** Everything of a running sandbox goes: processes, groups, socket. What it wrote stays. */
-  async #end(id: SandboxId, process: ProcessName | undefined): Promise<void> {
+  async #end(id: SandboxId, process: ProcessName | undefined, known?: Record): Promise<void> {
+    // What is in our groups need not be a sandbox; then there is no record to look for.
+    const record = known ?? (this.#store.has(id) ? this.#store.record(id) : undefined)
+    this.#grouped.delete(id)
     const cgroup = this.#parts.cgroups.find(id)
     try {
       // What is frozen does not die.
@@ -369,10 +386,8 @@ export class OciDriver implements Driver {
     if (cgroup.folders.length === 0) await this.#endStrays(id)
     this.#live.get(id)?.release()
     this.#live.delete(id)
-    if (!this.#store.has(id)) return
-    const record = this.#store.record(id)
     if (record?.slot !== undefined) await this.#parts.bridge.disconnect(connected(record, record.slot))
-    this.#store.clearRunning(id)
+    if (this.#store.has(id)) this.#store.clearRunning(id)
   }
 
   /** One that is just starting another is gone with the next look. */

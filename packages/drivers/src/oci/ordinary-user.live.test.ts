@@ -2,11 +2,10 @@ import { readdirSync, readFileSync, readlinkSync, statSync, writeFileSync } from
 import { join } from "node:path"
 import { newId } from "@warren/base/id.ts"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import type { Sandbox } from "../driver.ts"
+import type { Driver, Sandbox } from "../driver.ts"
 import { exec } from "../init/exec.ts"
 import { defaultLimits, type Image, type SandboxId, type SandboxSpec } from "../sandbox-spec.ts"
 import { specOf } from "../spec-of.ts"
-import type { OciDriver } from "./driver.ts"
 import { ociSubject } from "./testing/subject.ts"
 
 const never = new AbortController().signal
@@ -27,7 +26,7 @@ describe.skipIf(isRoot || slots > 0)("an ordinary user without subordinate ids",
 describe.skipIf(isRoot || slots === 0)("an ordinary user", () => {
   const subject = ociSubject()
   const made: SandboxId[] = []
-  let driver: OciDriver
+  let driver: Driver
   let image: Image
 
   beforeAll(async () => {

@@ -11,6 +11,8 @@ export interface Volume {
   readonly folder: string
   /** Why a folder's size cannot be limited here; undefined when it can. */
   readonly unlimited: string | undefined
+  /** Whether a folder can be taken away while it is still written to. */
+  readonly canRemoveInUse: boolean
   create(path: string, bytesMax: number): Promise<void>
   usage(path: string): Promise<number>
   remove(path: string): Promise<void>
@@ -69,6 +71,7 @@ export async function openVolume(ground: Ground, launcher: Launcher): Promise<Vo
 class BtrfsVolume implements Volume {
   readonly folder: string
   readonly unlimited = undefined
+  readonly canRemoveInUse = true
   readonly #launcher: Launcher
 
   constructor(folder: string, launcher: Launcher) {
@@ -92,6 +95,7 @@ class BtrfsVolume implements Volume {
 class FolderVolume implements Volume {
   readonly folder: string
   readonly unlimited: string
+  readonly canRemoveInUse = false
   readonly #launcher: Launcher
 
   constructor(folder: string, launcher: Launcher, why: string) {

@@ -1,4 +1,5 @@
 import { accessSync, constants, readFileSync } from "node:fs"
+import { userInfo } from "node:os"
 import { join } from "node:path"
 import { Fault } from "@warren/base/fault.ts"
 import { makeFolder, read, write, type Cgroups } from "./cgroup.ts"
@@ -40,8 +41,8 @@ export function openCgroups(parent: string, ownParent?: string): Cgroups {
   throw new Fault("unavailable", "this machine has no cgroups", { hint: "mount cgroup2 at /sys/fs/cgroup" })
 }
 
-/** What this process may divide. */
-export function delegatedHere(ownParent: string | undefined): Delegated {
+/** What this process may divide: a group named after its user, unless another was made for it, or the one it is in. */
+export function delegatedHere(ownParent = `/${userInfo().username}`): Delegated {
   const mounts = cgroupMounts(readFileSync("/proc/self/mountinfo", "utf8"))
   return delegated({ mounts, self: readFileSync("/proc/self/cgroup", "utf8"), parent: ownParent, canWrite })
 }

@@ -1,0 +1,15 @@
+import { readFacts } from "@warren/drivers/oci/facts.ts"
+import { probes } from "@warren/drivers/oci/probes.ts"
+
+/** What this machine lacks for sandboxes, in the order it bites, with the command that fixes it. */
+const facts = readFacts()
+const found = probes(facts)
+console.log(`Sandboxes of ${facts.user.name} on Linux ${facts.kernel}:\n`)
+for (const { name, isMet, detail, fix, without } of found) {
+  console.log(`  ${isMet ? "ok  " : without === undefined ? "MISS" : "less"}  ${name}: ${detail}`)
+  if (without !== undefined) console.log(`        without it ${without}`)
+  if (fix !== undefined) console.log(`        fix: ${fix}`)
+}
+const isUsable = found.every(({ isMet, without }) => isMet || without !== undefined)
+console.log(isUsable ? "\nSandboxes can be made." : "\nNo sandbox can be made before what is missing is there.")
+process.exitCode = isUsable ? 0 : 1
