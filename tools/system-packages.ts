@@ -24,6 +24,8 @@ export const systemPackages: readonly SystemPackage[] = [
   { finds: "mount", name: "mount", why: "for that", for: "start" },
   { finds: "setfattr", name: "attr", why: "unpacks images", for: "start" },
   { finds: "zstd", name: "zstd", why: "unpacks images", for: "start" },
+  { finds: "ip", name: "iproute2", why: "connects sandboxes to the network", for: "start" },
+  { finds: "nft", name: "nftables", why: "keeps them from the host and from each other", for: "start" },
   { finds: "git", name: "git", why: "fetches repositories", for: "start" },
   { finds: "clang", name: "clang", why: "builds the fuzzers", for: "test" },
   {
@@ -32,13 +34,13 @@ export const systemPackages: readonly SystemPackage[] = [
     why: "the fuzzing engine",
     for: "test",
   },
+  { finds: "newuidmap", name: "uidmap", why: "gives an ordinary user's sandboxes their ids", for: "test" },
   { finds: "runc", name: "runc", why: "the other OCI runtime", for: "test" },
   { finds: "curl", name: "curl", why: "calls the API as a person would", for: "test" },
   { finds: "docker-registry", name: "docker-registry", why: "a real registry to pull from", for: "test" },
   { finds: "skopeo", name: "skopeo", why: "pushes to it", for: "test" },
   { finds: "/usr/bin/busybox", name: "busybox-static", why: "a small image", for: "test" },
   { finds: "bwrap", name: "bubblewrap", why: "what we are measured against", for: "test" },
-  { finds: "ip", name: "iproute2", why: "looks at network namespaces", for: "test" },
 ]
 
 /** Installs what is missing when it may; otherwise says the one command to run. */

@@ -1,6 +1,6 @@
 import { execFileSync } from "node:child_process"
 import { existsSync, lstatSync, readFileSync, statSync } from "node:fs"
-import { chown, mkdir, readdir, symlink, writeFile } from "node:fs/promises"
+import { chown, link, mkdir, readdir, stat, symlink, writeFile } from "node:fs/promises"
 import path from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { buildLaunch, buildLibraries } from "../build.ts"
@@ -418,6 +418,29 @@ describe.runIf(able)("warren-launch", () => {
   })
 
   describe("remove", () => {
+    it("makes folders with owners, in places that lead nowhere else, and counts what is in them", async () => {
+      const tree = path.join(world.root, "folders")
+      await mkdir(tree)
+      await symlink(world.lower, path.join(tree, "link"))
+      const folder = (at: string, mode = 0o750, owner = 7) => ({ path: at, mode, owner })
+      const make = (folders: object[]) => launch.ask("folders", { path: tree, base: 70_000, folders })
+      expect((await make([folder("/a"), folder("/a/b", 0o1777, 1000), folder("/a")])).ok).toEqual({})
+      const { uid, gid, mode } = await stat(path.join(tree, "a/b"))
+      expect([uid, gid, mode & 0o7777]).toEqual([71_000, 71_000, 0o1777])
+      expect((await make([folder("/link/x")])).fault).toMatchObject({ step: "folders", errno: "ELOOP" })
+      expect((await make([folder("/no/such")])).fault).toMatchObject({ step: "folders", errno: "ENOENT" })
+      for (const wrong of [folder("a"), folder("/a/../b"), folder("/a", 0o4755), folder("/a", 0o755, 65_536), {}]) {
+        expect((await make([wrong])).fault).toMatchObject({ step: "request", errno: "EINVAL" })
+      }
+      const before = (await launch.ask("usage", { path: tree })).ok as { bytes: number }
+      await writeFile(path.join(tree, "a/b/large"), Buffer.alloc(1_000_000, 1))
+      await link(path.join(tree, "a/b/large"), path.join(tree, "a/again"))
+      const after = (await launch.ask("usage", { path: tree })).ok as { bytes: number }
+      expect(after.bytes - before.bytes).toBeGreaterThanOrEqual(1_000_000)
+      expect(after.bytes - before.bytes).toBeLessThan(1_100_000)
+      await launch.ask("remove", { path: tree })
+    })
+
     it("takes a tree away, however deep, and what is not there is fine", async () => {
       const tree = path.join(world.root, "tree")
       await mkdir(path.join(tree, "a/b/c"), { recursive: true })

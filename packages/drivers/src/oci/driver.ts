@@ -5,18 +5,18 @@ import { Fault } from "@warren/base/fault.ts"
 import type { Log } from "@warren/base/log.ts"
 import { Scope } from "@warren/base/scope.ts"
 import { holdLock } from "@warren/base/single-instance.ts"
-import { connectUnix } from "@warren/base/unix-socket.ts"
 import type { Abilities, Driver, Probe, Sandbox } from "../driver.ts"
-import { Operation } from "../init/operation.ts"
+import type { Operation } from "../init/operation.ts"
 import { checkSpec, type SandboxId, type SandboxSpec } from "../sandbox-spec.ts"
-import type { Cgroups } from "./cgroup/cgroup.ts"
 import { openCgroups } from "./cgroup/open.ts"
 import { readFacts } from "./facts.ts"
 import { rangeSize } from "./id-ranges.ts"
 import { Launcher, type ProcessName, type StartRequest } from "./launcher.ts"
+import { farewell, hold } from "./init-link.ts"
+import { abilitiesOf, refuseWhatCannotBe, weaknesses, type Means } from "./means.ts"
 import { measure } from "./measure.ts"
 import { Bridge, type Connected } from "./network/bridge.ts"
-import { openOwners, ownIds, type Owners } from "./owners.ts"
+import { openOwners, ownIds } from "./owners.ts"
 import { isInGroup, mapBaseOf, startTicksOf } from "./process.ts"
 import { probes } from "./probes.ts"
 import { findRuntime, type Runtime } from "./runtime.ts"
@@ -29,7 +29,7 @@ import { Store, type Places, type Record } from "./store.ts"
 import { straysOf } from "./strays.ts"
 import { Turns } from "./turns.ts"
 import { shortfalls } from "./verify.ts"
-import { openGround, openVolume, type Volume } from "./volume.ts"
+import { openGround, openVolume } from "./volume.ts"
 
 export interface OciOptions {
   /** Where the sandboxes are kept. One driver at a time. */
@@ -61,8 +61,6 @@ const straysLooksMax = 20
 /** How long a sandbox found running may take to answer before it counts as dead. */
 const adoptMs = 5_000
 const defaultGraceMs = 5_000
-/** What init itself may need beyond the grace to say goodbye. */
-const farewellMs = 1_000
 
 /** Opens the driver, or says what this machine lacks. */
 export async function openOciDriver(options: OciOptions): Promise<OciDriver> {
@@ -85,12 +83,9 @@ export async function openOciDriver(options: OciOptions): Promise<OciDriver> {
   return new OciDriver({ ...options, runtime, launcher, cgroups, volume, owners, bridge, scope: scope.move() })
 }
 
-interface DriverParts extends Omit<OciOptions, "runtime"> {
+interface DriverParts extends Omit<OciOptions, "runtime">, Means {
   readonly runtime: Runtime
   readonly launcher: Launcher
-  readonly cgroups: Cgroups
-  readonly volume: Volume
-  readonly owners: Owners
   readonly bridge: Bridge
   readonly scope: Scope
 }
@@ -109,15 +104,7 @@ export class OciDriver implements Driver {
   constructor(parts: DriverParts) {
     this.#parts = parts
     this.#store = new Store(parts.volume.folder)
-    const { unlimited } = parts.volume
-    const { missing } = parts.cgroups
-    const reasons = {
-      ...(unlimited === undefined ? {} : { diskLimit: unlimited }),
-      ...(missing === undefined ? {} : { limits: missing, pause: missing }),
-      ...(parts.owners.isMapped ? {} : { mounts: "without root a folder of the host can only be mounted read-only" }),
-    }
-    const can = { pause: missing === undefined, rootInside: true, diskLimit: unlimited === undefined }
-    this.abilities = { ...can, reasons }
+    this.abilities = abilitiesOf(parts)
     for (const id of this.#store.ids()) {
       const record = this.#store.record(id)
       if (record) parts.owners.ranges.keep(record.idBase)
@@ -137,7 +124,7 @@ export class OciDriver implements Driver {
       const places = this.#store.places(spec.id)
       if (this.#store.has(spec.id))
         throw new Fault("conflict", "there is a sandbox with that id", { subject: `sandbox:${spec.id}` })
-      this.#refuseWhatCannotBe(spec)
+      refuseWhatCannotBe(spec, this.#parts)
       const slot = spec.network.mode === "bridge" ? { slot: bridge.take() } : {}
       const idBase = owners.ranges.take()
       try {
@@ -170,17 +157,18 @@ export class OciDriver implements Driver {
       let process: ProcessName | undefined
       try {
         const request = this.#startRequest(record.spec, record.idBase, cgroup.folders)
-        let hold: Promise<Operation> | undefined
+        const { socket } = this.#store.places(id)
+        let answer: Promise<Operation> | undefined
         const started = await this.#parts.launcher.start(request, () => {
-          hold = this.#hold(id, signal)
+          answer = hold(socket, signal)
           // Waited for below, unless the start fails first; then that is what is told.
-          hold.catch(noop)
+          answer.catch(noop)
         })
         process = started
         // Before it counts as running: one that is found running has its network.
         if (record.slot !== undefined) await this.#parts.bridge.connect(connected(record, record.slot), started)
         this.#store.setRunning(id, { pid: started.pid, startTicks: started.startTicks })
-        const live = this.#liveOf(record, started, await (hold ?? this.#hold(id, signal)))
+        const live = this.#liveOf(record, started, await (answer ?? hold(socket, signal)))
         const posture = measure(started.pid, cgroup, [])
         const expected = {
           spec: record.spec,
@@ -208,7 +196,7 @@ export class OciDriver implements Driver {
   stop(id: SandboxId, graceMs = defaultGraceMs): Promise<void> {
     return this.#turns.take(id, async () => {
       const live = this.#live.get(id)
-      if (live) await this.#farewell(live, graceMs)
+      if (live) await farewell(live.sandbox, graceMs)
       await this.#end(id, live?.process ?? this.#running(id))
     })
   }
@@ -269,7 +257,7 @@ export class OciDriver implements Driver {
         this.#parts.cgroups.find(id).thaw()
         const patience = AbortSignal.any([signal, AbortSignal.timeout(adoptMs)])
         if (record.slot !== undefined) await this.#parts.bridge.restore(connected(record, record.slot))
-        const live = this.#liveOf(record, process, await this.#hold(id, patience))
+        const live = this.#liveOf(record, process, await hold(this.#store.places(id).socket, patience))
         this.#live.set(id, live)
         return live.sandbox
       }
@@ -290,84 +278,19 @@ export class OciDriver implements Driver {
     return isOurs ? process : undefined
   }
 
-  /** A connection that stays open for as long as init lives: its answer is readiness, its end is death. */
-  async #hold(id: SandboxId, signal: AbortSignal): Promise<Operation> {
-    const hold = new Operation(await connectUnix(this.#store.places(id).socket, signal), { op: "hold" })
-    const abort = (): void => void hold[Symbol.asyncDispose]()
-    signal.addEventListener("abort", abort, { once: true })
-    try {
-      await hold.event("ok")
-      return hold
-    } catch (failure) {
-      throw signal.aborted ? signal.reason : failure
-    } finally {
-      signal.removeEventListener("abort", abort)
-    }
-  }
-
-  #liveOf({ spec, idBase }: Record, process: Started, hold: Operation): Live {
+  #liveOf({ spec, idBase }: Record, process: Started, held: Operation): Live {
     const { id } = spec
     const hasHostNetwork = spec.network.mode === "host"
     const { socket, folder } = this.#store.places(id)
     const diskUsage = (): Promise<number> => this.#parts.volume.usage(folder)
     const cgroup = this.#parts.cgroups.find(id, process.pid)
     const degraded = (): string[] => [
-      ...this.#weaknesses(idBase, process.idmap?.lower ?? this.#parts.owners.isMapped),
+      ...weaknesses(this.#parts, idBase, process.idmap?.lower ?? this.#parts.owners.isMapped),
       ...(hasHostNetwork ? ["it is on the host's network, and reaches whatever listens there"] : []),
     ]
-    const ended = hold.next().then(noop, noop)
+    const ended = held.next().then(noop, noop)
     const sandbox = new OciSandbox({ id, process, socket, cgroup, diskUsage, degraded, hasHostNetwork, ended })
-    return { sandbox, process, release: () => void hold[Symbol.asyncDispose]() }
-  }
-
-  /** What cannot be had here although it would be better, in plain words. */
-  #weaknesses(idBase: number, isMapped: boolean): string[] {
-    const { cgroups, volume, owners } = this.#parts
-    const found: [isSo: boolean, words: string][] = [
-      [cgroups.missing !== undefined, `nothing limits its memory, cpu and processes: ${cgroups.missing}`],
-      [volume.unlimited !== undefined, `nothing limits what it writes to the disk: ${volume.unlimited}`],
-      [owners.ranges.isShared(idBase), "its ids on this machine are also those of other sandboxes of the same user"],
-      [!isMapped, "files of the image look as if they were nobody's, and cannot be changed inside"],
-    ]
-    return found.filter(([isSo]) => isSo).map(([, words]) => words)
-  }
-
-  #refuseWhatCannotBe(spec: SandboxSpec): void {
-    const { cgroups, volume, owners } = this.#parts
-    if (spec.network.mode === "bridge" && !owners.isMapped) {
-      throw new Fault("unsupported", "without root a sandbox cannot have an address of its own", {
-        hint: 'ask for the network "proxy", or run as root',
-      })
-    }
-    if (cgroups.missing !== undefined && !spec.limits.mayBeUnlimited) {
-      throw new Fault("unsupported", `memory, cpu and processes cannot be limited: ${cgroups.missing}`, {
-        hint: "have a cgroup delegated to this user (npm run doctor says how), or ask for limits.mayBeUnlimited",
-      })
-    }
-    if (spec.limits.diskBytes > 0 && volume.unlimited !== undefined) {
-      throw new Fault("unsupported", `the disk cannot be limited: ${volume.unlimited}`, {
-        hint: "npm run doctor says what is missing; or ask for diskBytes 0",
-      })
-    }
-    const writable = owners.isMapped ? undefined : spec.mounts.find(({ isReadOnly }) => !isReadOnly)
-    if (writable) {
-      throw new Fault("unsupported", `without root ${writable.from} can only be mounted read-only`, {
-        hint: "its files belong to somebody who does not exist inside: copy them in and out, or run as root",
-      })
-    }
-  }
-
-  async #farewell(live: Live, graceMs: number): Promise<void> {
-    const patience = AbortSignal.timeout(graceMs + farewellMs)
-    try {
-      await live.sandbox.resume()
-      await using stop = new Operation(await live.sandbox.connect(patience), { op: "stop", graceMs }, patience)
-      await stop.event("ok")
-      const late = new Promise<void>((resolve) => patience.addEventListener("abort", () => resolve(), { once: true }))
-      await Promise.race([live.sandbox.ended, late])
-    } catch {
-      // It does not answer: what follows does not ask.
-    }
+    return { sandbox, process, release: () => void held[Symbol.asyncDispose]() }
   }
 
   /** Everything of a running sandbox goes: processes, groups, socket. What it wrote stays. */
