@@ -1,12 +1,13 @@
 import type { Duplex } from "node:stream"
 import type { Posture } from "./posture.ts"
-import type { SandboxId, SandboxSpec } from "./sandbox-spec.ts"
+import type { Image, SandboxId, SandboxSpec, SnapshotId } from "./sandbox-spec.ts"
 
 export type DriverName = "process" | "oci" | "docker" | "microvm" | "kubernetes"
 
 /** What a driver can do beyond running a sandbox. A missing ability comes with its reason. */
 export interface Abilities {
   readonly pause: boolean
+  readonly snapshot?: boolean
   readonly rootInside: boolean
   readonly diskLimit: boolean
   /** Why each missing one is missing. */
@@ -82,6 +83,18 @@ export interface Sandbox {
 export interface Pausable {
   pause(): Promise<void>
   resume(): Promise<void>
+}
+
+/** Freezing what a sandbox has written, running or not, so that others can start from it. */
+export interface Snapshotting {
+  /** An image of the sandbox as it is at this moment; the sandbox goes on. Costs the same at any size. */
+  snapshot(id: SandboxId, as: SnapshotId): Promise<Image>
+  /** Idempotent. `conflict` while a sandbox stands on it. */
+  removeSnapshot(id: SnapshotId): Promise<void>
+}
+
+export function canSnapshot(driver: Driver): driver is Driver & Snapshotting {
+  return driver.abilities.snapshot === true && "snapshot" in driver
 }
 
 export function canPause(driver: Driver, sandbox: Sandbox): sandbox is Sandbox & Pausable {

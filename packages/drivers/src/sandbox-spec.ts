@@ -2,6 +2,7 @@ import { Fault } from "@warren/base/fault.ts"
 import type { Id } from "@warren/base/id.ts"
 
 export type SandboxId = Id<"sbx">
+export type SnapshotId = Id<"snp">
 
 /** `strict`: nobody is root inside. `dev`: the person may be, with the few capabilities package managers need. */
 export type Profile = "strict" | "dev"
@@ -33,6 +34,8 @@ export interface Image {
 }
 
 export interface Graft {
+  /** What snapshots have changed of it, the newest first. */
+  readonly layers?: readonly string[]
   readonly from: string
   readonly to: string
 }
@@ -105,7 +108,7 @@ export function checkSpec(spec: SandboxSpec): void {
   if (spec.image.layers.length === 0) throw new Fault("invalid", "an image needs at least one layer")
   const paths = [
     ...spec.image.layers,
-    ...(spec.image.grafts ?? []).flatMap((graft) => [graft.from, graft.to]),
+    ...(spec.image.grafts ?? []).flatMap((graft) => [...(graft.layers ?? []), graft.from, graft.to]),
     ...spec.mounts.flatMap((mount) => [mount.from, mount.to]),
     ...(spec.network.mode === "proxy" ? [spec.network.folder] : []),
   ]

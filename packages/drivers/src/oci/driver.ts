@@ -5,9 +5,9 @@ import { Fault } from "@warren/base/fault.ts"
 import type { Log } from "@warren/base/log.ts"
 import { Scope } from "@warren/base/scope.ts"
 import { holdLock } from "@warren/base/single-instance.ts"
-import type { Abilities, Driver, Probe, Sandbox } from "../driver.ts"
+import type { Abilities, Driver, Probe, Sandbox, Snapshotting } from "../driver.ts"
 import type { Operation } from "../init/operation.ts"
-import { checkSpec, type SandboxId, type SandboxSpec } from "../sandbox-spec.ts"
+import { checkSpec, type Image, type SandboxId, type SandboxSpec, type SnapshotId } from "../sandbox-spec.ts"
 import { openCgroups } from "./cgroup/open.ts"
 import { readFacts } from "./facts.ts"
 import { rangeSize } from "./id-ranges.ts"
@@ -25,6 +25,7 @@ import { initCapabilityMask } from "./spec/capabilities.ts"
 import { startRequest } from "./start-request.ts"
 import { etcFiles } from "./spec/etc-files.ts"
 import { maskedPaths } from "./spec/masks.ts"
+import { Snapshots } from "./snapshots.ts"
 import { Store, type Places, type Record } from "./store.ts"
 import { straysOf } from "./strays.ts"
 import { Turns } from "./turns.ts"
@@ -91,11 +92,12 @@ interface DriverParts extends Omit<OciOptions, "runtime">, Means {
 }
 
 /** Sandboxes made by an OCI runtime, inside namespaces that our launcher prepares. */
-export class OciDriver implements Driver {
+export class OciDriver implements Driver, Snapshotting {
   readonly name = "oci"
   readonly abilities: Abilities
   readonly #parts: DriverParts
   readonly #store: Store
+  readonly #snapshots: Snapshots
   readonly #live = new Map<SandboxId, Live>()
   /** Created by us and not started yet: their cgroups are there. */
   readonly #grouped = new Set<SandboxId>()
@@ -104,6 +106,7 @@ export class OciDriver implements Driver {
   constructor(parts: DriverParts) {
     this.#parts = parts
     this.#store = new Store(parts.volume.folder)
+    this.#snapshots = new Snapshots(this.#store, parts.volume)
     this.abilities = abilitiesOf(parts)
     for (const id of this.#store.ids()) {
       const record = this.#store.record(id)
@@ -215,6 +218,14 @@ export class OciDriver implements Driver {
       if (record) this.#parts.owners.ranges.give(record.idBase)
       if (record?.slot !== undefined) await this.#parts.bridge.give(record.slot)
     })
+  }
+
+  snapshot(id: SandboxId, as: SnapshotId): Promise<Image> {
+    return this.#turns.take(id, () => this.#snapshots.take(id, as))
+  }
+
+  removeSnapshot(id: SnapshotId): Promise<void> {
+    return this.#snapshots.remove(id)
   }
 
   exists(id: SandboxId): Promise<boolean> {

@@ -144,6 +144,15 @@ export class Launcher implements AsyncDisposable {
     return Usage.parse(await this.#ask({ op: "layer.usage", path })).bytes
   }
 
+  /** A copy of a layer as it is now, in no time: what the two have in common is there once. */
+  async snapshotLayer(from: string, to: string): Promise<void> {
+    await this.#ask({ op: "layer.snapshot", from, to, bytesMax: 0, readOnly: true })
+  }
+
+  async limitLayer(path: string, bytesMax: number): Promise<void> {
+    await this.#ask({ op: "layer.limit", path, bytesMax })
+  }
+
   async removeLayer(path: string): Promise<void> {
     await this.#ask({ op: "layer.remove", path })
   }

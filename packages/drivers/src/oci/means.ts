@@ -18,9 +18,11 @@ export function abilitiesOf({ cgroups, volume, owners }: Means): Abilities {
   return {
     pause: missing === undefined,
     rootInside: true,
+    snapshot: volume.snapshot !== undefined,
     diskLimit: unlimited === undefined,
     reasons: {
       ...(unlimited === undefined ? {} : { diskLimit: unlimited }),
+      ...(volume.snapshot ? {} : { snapshot: `layers would have to be copied: ${unlimited}` }),
       ...(missing === undefined ? {} : { limits: missing, pause: missing }),
       ...(owners.isMapped ? {} : { mounts: "without root a folder of the host can only be mounted read-only" }),
     },

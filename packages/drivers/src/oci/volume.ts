@@ -16,6 +16,8 @@ export interface Volume {
   create(path: string, bytesMax: number): Promise<void>
   usage(path: string): Promise<number>
   remove(path: string): Promise<void>
+  /** Absent where it would cost as much as there is to copy. */
+  snapshot?(from: string, to: string, bytesMax: number): Promise<void>
 }
 
 /** A folder that is on a btrfs, or why it is not. */
@@ -89,6 +91,13 @@ class BtrfsVolume implements Volume {
 
   remove(path: string): Promise<void> {
     return this.#launcher.removeLayer(path)
+  }
+
+  async snapshot(from: string, to: string, bytesMax: number): Promise<void> {
+    await this.#launcher.snapshotLayer(from, to)
+    // What was written before stays on the origin's account for as long as the snapshot has it, whatever the origin does
+    // with it: it gets that much more, so that its limit means the same as before.
+    if (bytesMax > 0) await this.#launcher.limitLayer(from, bytesMax + (await this.usage(from)))
   }
 }
 
