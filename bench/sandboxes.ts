@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs"
 import { mkdir, realpath } from "node:fs/promises"
 import { join, resolve } from "node:path"
+import { newId } from "@warren/base/id.ts"
 import { silentLog } from "@warren/base/log.ts"
 import type { Sandbox } from "@warren/drivers/driver.ts"
 import { exec } from "@warren/drivers/init/exec.ts"
@@ -70,6 +71,14 @@ export class Sandboxes implements AsyncDisposable {
   async destroy({ id }: { readonly id: SandboxId }): Promise<void> {
     await this.#driver.destroy(id)
     this.#made.delete(id)
+  }
+
+  /** Takes a snapshot, and removes it again when it was measured. */
+  async snapshot(sandbox: Sandbox, measured: (work: () => Promise<unknown>) => Promise<number>): Promise<number> {
+    const snapshot = newId("snp")
+    const taken = await measured(() => this.#driver.snapshot(sandbox.id, snapshot))
+    await this.#driver.removeSnapshot(snapshot)
+    return taken
   }
 
   async createMany(count: number): Promise<readonly Sandbox[]> {
