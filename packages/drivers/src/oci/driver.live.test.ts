@@ -10,6 +10,8 @@ describe("oci driver with runc", () => {
   conformance(ociSubject({ runtime: "runc" }))
 })
 
+const gvisor = ociSubject({ runtime: "runsc" })
+
 test("says why runsc cannot be used", async () => {
-  await expect(ociSubject({ runtime: "runsc" }).open()).rejects.toMatchObject({ code: "unsupported" })
+  await expect(gvisor.open()).rejects.toMatchObject({ code: "unsupported" })
 })

@@ -3,9 +3,10 @@ import { join } from "node:path"
 import { expect, test } from "vitest"
 import { ociSubject } from "./testing/subject.ts"
 
+const first = ociSubject()
+const second = ociSubject()
+
 test("a driver does not hold on to the volume of another", async () => {
-  const first = ociSubject()
-  const second = ociSubject()
   const one = await first.open()
   // Its mount namespace is a copy of the host's, with the first one's volume in it.
   const two = await second.open()
