@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess } from "node:child_process"
 import { once } from "node:events"
-import { chmod, mkdir, mkdtemp, rm } from "node:fs/promises"
+import { chmod, copyFile, mkdir, mkdtemp, rm } from "node:fs/promises"
 import { connect, type Socket } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -194,9 +194,11 @@ export class Init implements AsyncDisposable {
   }
 
   static async start(options: Options = {}): Promise<Init> {
-    const program = await build(options.variant ?? "release")
     const folder = await mkdtemp(join(tmpdir(), "wi-"))
     await chmod(folder, 0o1777) // init may run under a uid of its own
+    // Beside its socket: the checkout may lie where other users cannot go, and they call it as sudo.
+    const program = join(folder, "warren-init")
+    await copyFile(await build(options.variant ?? "release"), program)
     await mkdir(join(folder, "w"))
     await chmod(join(folder, "w"), 0o1777)
     const init = new Init(folder, program, options)

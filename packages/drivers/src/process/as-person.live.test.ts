@@ -1,9 +1,9 @@
 import { spawn } from "node:child_process"
 import { once } from "node:events"
-import { join, resolve } from "node:path"
+import { join } from "node:path"
 import { expect, it } from "vitest"
+import { checkout, withCheckout } from "../testing/elsewhere.ts"
 
-const top = resolve(import.meta.dirname, "../../../..")
 /** Nobody's: it owns nothing and has no home. */
 const person = 64_321
 
@@ -12,11 +12,9 @@ it("holds all of it as an ordinary user", { timeout: 180_000 }, async ({ skip })
   const folder = "packages/drivers/src/process"
   const files = ["driver", "confinement", "crash", "verify"].map((name) => join(folder, `${name}.live.test.ts`))
   // The runner loads the configuration without writing beside it.
-  const vitest = [join(top, "node_modules/vitest/vitest.mjs"), "run", "--configLoader", "runner", ...files]
-  const child = spawn(process.execPath, vitest, {
-    cwd: top,
-    uid: person,
-    gid: person,
+  const vitest = [join(checkout, "node_modules/vitest/vitest.mjs"), "run", "--configLoader", "runner", ...files]
+  const drop = ["setpriv", "--reuid", String(person), "--regid", String(person), "--clear-groups", "--inh-caps=-all"]
+  const child = spawn(...withCheckout([...drop, process.execPath, ...vitest]), {
     env: { PATH: process.env["PATH"], HOME: "/", NO_COLOR: "1" },
     stdio: ["ignore", "pipe", "pipe"],
   })

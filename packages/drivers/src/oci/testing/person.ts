@@ -4,9 +4,9 @@ import { once } from "node:events"
 import { chownSync, mkdirSync, readdirSync, readFileSync, rmdirSync } from "node:fs"
 import { join, resolve } from "node:path"
 import { promisify } from "node:util"
+import { checkout, withCheckout } from "../../testing/elsewhere.ts"
 
 const run = promisify(execFile)
-const top = resolve(import.meta.dirname, "../../../../..")
 
 /** An ordinary user of this machine, made for a test. */
 export interface Person extends AsyncDisposable {
@@ -50,13 +50,12 @@ export interface Report {
 /** Runs test files of this folder as that person. */
 export async function testAs(person: Person, files: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<Report> {
   const output = join(person.home, "report.json")
-  const vitest = [join(top, "node_modules/vitest/vitest.mjs"), "run", "--configLoader", "runner"]
+  const vitest = [join(checkout, "node_modules/vitest/vitest.mjs"), "run", "--configLoader", "runner"]
   const reporters = ["--reporter=default", "--reporter=json", `--outputFile.json=${output}`]
   const paths = files.map((name) => join("packages/drivers/src/oci", name))
   // The bounding set stays: without it newuidmap has no right to write a map.
   const drop = ["--reuid", person.name, "--regid", person.name, "--init-groups", "--inh-caps=-all"]
-  const child = spawn("setpriv", [...drop, process.execPath, ...vitest, ...reporters, ...paths], {
-    cwd: top,
+  const child = spawn(...withCheckout(["setpriv", ...drop, process.execPath, ...vitest, ...reporters, ...paths]), {
     env: { PATH: process.env["PATH"], HOME: person.home, NO_COLOR: "1", ...env },
     stdio: ["ignore", "pipe", "pipe"],
   })
