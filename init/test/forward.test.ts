@@ -207,7 +207,9 @@ describe.skipIf(!isRoot)("the forwarder (needs root)", () => {
   it("has a uid of its own, no capabilities, and cannot be touched from inside", async () => {
     const forwards = ["3128:/nonexistent/proxy.sock"]
     await using init = await Init.start({ forwards, prefix: [...sandbox, ...drop, ...ambient] })
+    // The kernel takes the connection before the forwarder is there to be looked at.
     const script = `exec 2>/dev/null; bash -c '</dev/tcp/127.0.0.1/3128'
+      until grep -q ^Name:.forward /proc/[0-9]*/status; do sleep 0.01; done
       for p in /proc/[0-9]*; do
         if grep -q ^Name:.forward $p/status; then
           grep -E "^(Uid|Gid|Groups|Cap|NoNew)" $p/status; kill -9 \${p#/proc/} || echo untouched; ls $p/fd || echo unseen

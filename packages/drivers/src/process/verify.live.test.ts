@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process"
 import { once } from "node:events"
-import { chmodSync, existsSync, writeFileSync } from "node:fs"
+import { chmodSync, writeFileSync } from "node:fs"
 import { silentLog } from "@warren/base/log.ts"
 import { connectUnix } from "@warren/base/unix-socket.ts"
 import { TempFolder } from "@warren/base/testing/temp-folder.ts"
@@ -18,7 +18,7 @@ const subject = processSubject()
 const pretender = `#!/bin/sh
 while [ $# -gt 0 ]; do case $1 in --init) init=$2;; --socket) socket=$2;; esac; shift 2; done
 "$init" --listen "$socket" --profile strict --user $(id -u):$(id -g) --subreaper </dev/null >/dev/null 2>&1 &
-while ! [ -S "$socket" ]; do sleep 0.01; done
+until grep -q "00010000 .*$socket" /proc/net/unix; do sleep 0.01; done
 echo listening
 echo started $!
 trap 'kill -9 $!; exit' TERM
@@ -34,7 +34,8 @@ it("finds an open file where Landlock is not, by trying", async () => {
   const ids = process.getuid?.() === 0 ? "64321:64321" : `${process.getuid?.()}:${process.getgid?.()}`
   const init = spawn(programs.init, ["--listen", folder.at("s"), "--profile", "strict", "--user", ids, "--subreaper"])
   try {
-    await expect.poll(() => existsSync(folder.at("s"))).toBe(true)
+    // The name is there a moment before anybody listens.
+    await expect.poll(() => connectUnix(folder.at("s")).then((socket) => void socket.destroy())).toBeUndefined()
     const unconfined = { connect: (signal) => connectUnix(folder.at("s"), signal) } as Pick<Sandbox, "connect">
     expect(await leaks(unconfined as Sandbox, canary)).toEqual(
       expect.arrayContaining(["a file beside its folders can be read", "a file beside its folders can be written"]),
