@@ -122,8 +122,12 @@ function bring({ store, client, layer, progress, signal, pin }: Bringing): Promi
   const { digest, blob } = layer
   return store.turn(digest, async () => {
     signal.throwIfAborted()
-    if (store.catalog.layer(digest)) return progress({ kind: "layer.present", layer: digest })
     const path = store.blobPath(blob.digest)
+    if (store.catalog.layer(digest)) {
+      // Whoever made it a layer may have died before taking the blob away.
+      await rm(path, { force: true })
+      return progress({ kind: "layer.present", layer: digest })
+    }
     const told = (bytes: number): void =>
       progress({ kind: "layer.downloading", layer: digest, bytes, totalBytes: blob.size })
     await download({ client, blob, path, progress: told, signal })
