@@ -2,7 +2,7 @@ import { execFile, spawn } from "node:child_process"
 import { randomBytes } from "node:crypto"
 import { once } from "node:events"
 import { chownSync, mkdirSync, readdirSync, readFileSync, rmdirSync } from "node:fs"
-import { join, resolve } from "node:path"
+import { join } from "node:path"
 import { promisify } from "node:util"
 import { checkout, withCheckout } from "../../testing/elsewhere.ts"
 
