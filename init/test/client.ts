@@ -204,7 +204,10 @@ export class Init implements AsyncDisposable {
     const init = new Init(folder, program, options)
     // The socket appears when init listens; the host proper inherits one instead and never has to look.
     for (;;) {
-      if (init.child.exitCode !== null) throw new Error(`init ended: ${init.stderr}`)
+      if (init.child.exitCode !== null) {
+        await rm(folder, { recursive: true, force: true })
+        throw new Error(`init ended: ${init.stderr}`)
+      }
       const hello = await init.call({ op: "hello" })
       if (hello.last["ev"] === "ok") return init
       await new Promise((resolve) => setImmediate(resolve))
