@@ -13,8 +13,6 @@ export default defineConfig({
       "confine/**/*.test.ts",
     ],
     pool: "forks",
-    // On a shared machine a live test can lose a race that is not ours. Once more in CI, where it is shown as a retry; never here.
-    retry: process.env["CI"] ? 1 : 0,
     maxWorkers: 2,
     testTimeout: 60_000,
     hookTimeout: 60_000,

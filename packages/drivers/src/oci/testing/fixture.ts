@@ -8,7 +8,7 @@ import { exec, type ExecResult, type SpawnOptions } from "../../init/exec.ts"
 import { defaultLimits, type Image, type Limits, type SandboxId, type SandboxSpec } from "../../sandbox-spec.ts"
 import { specOf } from "../../spec-of.ts"
 import type { OciOptions } from "../driver.ts"
-import { footprint, lasting, type Footprint } from "./invariants.ts"
+import { lasting, settled, type Footprint } from "./invariants.ts"
 import { ociSubject } from "./subject.ts"
 
 export const never = new AbortController().signal
@@ -36,7 +36,7 @@ export class Fixture {
       await this.open()
       await this.driver.destroy((await this.start()).id)
       await this.close()
-      before = { ...footprint(this.root), loops: [] }
+      before = { ...(await settled(this.root)), loops: [] }
       expect(await lasting(before, this.root)).toEqual([])
       await this.open()
     })
@@ -122,7 +122,7 @@ export class Fixture {
 
   /** Asserts that `work` leaves nothing of a sandbox behind. */
   async leavesNothing(work: () => Promise<void>): Promise<void> {
-    const before = footprint(this.root)
+    const before = await settled(this.root)
     await work()
     expect(await lasting(before, this.root)).toEqual([])
   }

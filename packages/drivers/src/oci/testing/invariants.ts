@@ -37,6 +37,19 @@ export function differences(before: Footprint, after: Footprint): string[] {
   ])
 }
 
+/**
+ * The footprint once it stands still. What an earlier test closed may still be on its way out: counted as there before, it would be
+ * missing for ever after.
+ */
+export async function settled(root: string): Promise<Footprint> {
+  for (let last = footprint(root), tries = 0; ; tries++) {
+    await new Promise((resolve) => setTimeout(resolve, settleMs / 2))
+    const now = footprint(root)
+    if (differences(last, now).length === 0 || tries === settleTriesMax) return now
+    last = now
+  }
+}
+
 /** The differences that stay. Some ends take the kernel a moment: a volume is written back, a closed socket leaves the table. */
 export async function lasting(before: Footprint, root: string): Promise<string[]> {
   for (let tries = 0; ; tries++) {
