@@ -1,9 +1,11 @@
 import { readFacts } from "@warren/drivers/oci/facts.ts"
+import { networkProbes } from "@warren/drivers/oci/network-probes.ts"
+import { readNetworkFacts } from "@warren/drivers/oci/network/network-facts.ts"
 import { probes } from "@warren/drivers/oci/probes.ts"
 
 /** What this machine lacks for sandboxes, in the order it bites, with the command that fixes it. */
 const facts = readFacts()
-const found = probes(facts)
+const found = [...probes(facts), ...networkProbes(await readNetworkFacts())]
 console.log(`Sandboxes of ${facts.user.name} on Linux ${facts.kernel}:\n`)
 for (const { name, isMet, detail, fix, without } of found) {
   console.log(`  ${isMet ? "ok  " : without === undefined ? "MISS" : "less"}  ${name}: ${detail}`)

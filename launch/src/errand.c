@@ -1,13 +1,15 @@
 #define _GNU_SOURCE
 #include "errand.h"
 #include "child.h"
+#include "copy.h"
 #include "layer.h"
+#include "network.h"
 #include "remove.h"
 #include "tree.h"
 
 #include <string.h>
 
-enum { BYTES = 1, SNAPSHOT = 2, FOLDERS = 4 };
+enum { BYTES = 1, SNAPSHOT = 2, FOLDERS = 4, LINE = 8, CONNECT = 16, COPY = 32 };
 
 static const struct {
 	const char *op, *step;
@@ -23,6 +25,9 @@ static const struct {
 	{"layer.remove", "layer", layer_remove, 0},
 	{"folders", "folders", tree_folders, FOLDERS},
 	{"usage", "usage", tree_usage, 0},
+	{"copy", "copy", copy_tree, COPY},
+	{"network.connect", "network", network_connect, LINE | CONNECT},
+	{"network.disconnect", "network", network_disconnect, LINE},
 };
 
 #define ID_MAX 4294901759
@@ -41,6 +46,15 @@ static void parse_folders(struct request *r, struct errand *e)
 	}
 }
 
+/* Without: owners stay. */
+static void parse_ids(struct request *r, struct errand *e)
+{
+	e->base = (uint32_t)want_number(r, "base", 0, ID_MAX, 0);
+	e->to_base = (uint32_t)want_number(r, "toBase", 0, ID_MAX, 0);
+	if (!e->base != !e->to_base)
+		bad(r, "base", "and toBase go together");
+}
+
 bool on_errand(struct request *r, const char *op)
 {
 	for (size_t i = 0; i < sizeof errands / sizeof *errands; i++) {
@@ -49,11 +63,16 @@ bool on_errand(struct request *r, const char *op)
 		unsigned fields = errands[i].fields;
 		static struct errand e;
 		e = (struct errand){.run = errands[i].run};
-		e.path = want_path(r, fields & SNAPSHOT ? "to" : "path", false, true);
-		if (fields & SNAPSHOT) {
+		if (fields & LINE)
+			network_parse(r, &e, fields & CONNECT);
+		else
+			e.path = want_path(r, fields & (SNAPSHOT | COPY) ? "to" : "path", false, true);
+		if (fields & (SNAPSHOT | COPY))
 			e.from = want_path(r, "from", false, true);
+		if (fields & COPY)
+			parse_ids(r, &e);
+		if (fields & SNAPSHOT)
 			e.read_only = want_flag(r, "readOnly", false);
-		}
 		if (fields & BYTES) /* required: a layer without a limit is asked for, with 0 */
 			e.bytes_max = (uint64_t)want_number(r, "bytesMax", 0, 9007199254740991, -1);
 		if (fields & FOLDERS)

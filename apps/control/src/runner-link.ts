@@ -41,7 +41,7 @@ export class RunnerLink implements AsyncDisposable {
   }
 
   async #plane(): Promise<UserPlane> {
-    return remote(userPlane, await this.#connected())
+    return remote(userPlane, await this.#connected(), (signal) => connectUnix(this.#socket, signal))
   }
 
   async #connected(): Promise<Client> {

@@ -85,16 +85,45 @@ export interface Pausable {
   resume(): Promise<void>
 }
 
-/** Freezing what a sandbox has written, running or not, so that others can start from it. */
+/** Freezing what a sandbox has written, running or not, so that others can begin with it (`SandboxSpec.from`). */
 export interface Snapshotting {
-  /** An image of the sandbox as it is at this moment; the sandbox goes on. Costs the same at any size. */
-  snapshot(id: SandboxId, as: SnapshotId): Promise<Image>
-  /** Idempotent. `conflict` while a sandbox stands on it. */
+  /**
+   * Everything the sandbox has written, as it is at one moment; the sandbox goes on. Costs the same at any size, unless
+   * `reasons.snapshotCost` says otherwise.
+   */
+  snapshot(id: SandboxId, as: SnapshotId): Promise<void>
+  /** Idempotent. At any time: whoever began with it has its own. */
   removeSnapshot(id: SnapshotId): Promise<void>
+  /** All there are: whoever took them may have died before it was told. */
+  listSnapshots(): Promise<readonly SnapshotId[]>
 }
 
 export function canSnapshot(driver: Driver): driver is Driver & Snapshotting {
   return driver.abilities.snapshot === true && "snapshot" in driver
+}
+
+/** Lending out what a stopped sandbox has written, so that an image can be made of it. */
+export interface Layering {
+  /** Where images are best kept: what is there and what sandboxes write can share bytes. Undefined where nothing can. */
+  readonly imagesFolder: string | undefined
+  /** The sandbox can be neither started nor destroyed before `work` is done. `conflict` while it runs. */
+  lendLayer<T>(id: SandboxId, work: (layer: WrittenLayer) => Promise<T>): Promise<T>
+}
+
+/** What the root of a sandbox has written: an overlay's upper folder, with owners as they are inside. */
+export interface WrittenLayer {
+  readonly folder: string
+  /** What it lies on. */
+  readonly image: Image
+  /**
+   * The layer once more, without its bytes being copied: makes the folder `to`, to be taken away by the caller, and says where in
+   * it the layer is. Undefined where it would have to be copied: then `to` is not there.
+   */
+  cloneTo(to: string): Promise<string | undefined>
+}
+
+export function canLendLayers(driver: Driver): driver is Driver & Layering {
+  return "lendLayer" in driver
 }
 
 export function canPause(driver: Driver, sandbox: Sandbox): sandbox is Sandbox & Pausable {

@@ -34,8 +34,6 @@ export interface Image {
 }
 
 export interface Graft {
-  /** What snapshots have changed of it, the newest first. */
-  readonly layers?: readonly string[]
   readonly from: string
   readonly to: string
 }
@@ -67,6 +65,8 @@ export interface SandboxSpec {
   /** Chosen by the caller, who writes it down first: whatever happens then can be found again. */
   readonly id: SandboxId
   readonly image: Image
+  /** Begins with what that snapshot holds, on the image it was taken of. The snapshot is not needed any more once it is created. */
+  readonly from?: SnapshotId
   readonly profile: Profile
   readonly limits: Limits
   readonly hostname: string
@@ -108,7 +108,7 @@ export function checkSpec(spec: SandboxSpec): void {
   if (spec.image.layers.length === 0) throw new Fault("invalid", "an image needs at least one layer")
   const paths = [
     ...spec.image.layers,
-    ...(spec.image.grafts ?? []).flatMap((graft) => [...(graft.layers ?? []), graft.from, graft.to]),
+    ...(spec.image.grafts ?? []).flatMap((graft) => [graft.from, graft.to]),
     ...spec.mounts.flatMap((mount) => [mount.from, mount.to]),
     ...(spec.network.mode === "proxy" ? [spec.network.folder] : []),
   ]

@@ -1,4 +1,5 @@
 import type { z } from "zod"
+import type { Conversation } from "./conversation.ts"
 
 /**
  * One thing that can be asked across a process. A call has one answer (`out`); a feed has many (`each`), numbered, so that
@@ -23,19 +24,37 @@ export interface Feed extends Common {
   readonly each: z.ZodType
 }
 
-export type Contract = Readonly<Record<string, Call | Feed>>
+/** Bytes and messages both ways, on a connection of its own, so that a slow reader holds back only itself. */
+export interface Stream extends Common {
+  /** What the caller may say while it runs. */
+  readonly up: z.ZodType
+  /** What it is told. */
+  readonly down: z.ZodType
+}
+
+export type Entry = Call | Feed | Stream
+export type Contract = Readonly<Record<string, Entry>>
 
 /** Keeps the literal types of a table, so that handlers, clients and routes can be made from it. */
 export function contract<const C extends Contract>(table: C): C {
   return table
 }
 
-export function isFeed(entry: Call | Feed): entry is Feed {
+export function isFeed(entry: Entry): entry is Feed {
   return "each" in entry
+}
+
+export function isStream(entry: Entry): entry is Stream {
+  return "down" in entry
+}
+
+export function isCall(entry: Entry): entry is Call {
+  return "out" in entry
 }
 
 export type CallName<C extends Contract> = { [K in keyof C]: C[K] extends Call ? K : never }[keyof C] & string
 export type FeedName<C extends Contract> = { [K in keyof C]: C[K] extends Feed ? K : never }[keyof C] & string
+export type StreamName<C extends Contract> = { [K in keyof C]: C[K] extends Stream ? K : never }[keyof C] & string
 
 /** What a caller writes: defaults may be left out. */
 export type Asked<C extends Contract, K extends keyof C> = z.input<C[K]["in"]>
@@ -43,6 +62,9 @@ export type Asked<C extends Contract, K extends keyof C> = z.input<C[K]["in"]>
 export type Received<C extends Contract, K extends keyof C> = z.output<C[K]["in"]>
 export type Answer<C extends Contract, K extends keyof C> = C[K] extends Call ? z.output<C[K]["out"]> : never
 export type Item<C extends Contract, K extends keyof C> = C[K] extends Feed ? z.output<C[K]["each"]> : never
+
+export type Up<C extends Contract, K extends keyof C> = C[K] extends Stream ? z.input<C[K]["up"]> : never
+export type Down<C extends Contract, K extends keyof C> = C[K] extends Stream ? z.output<C[K]["down"]> : never
 
 export interface Numbered<T> {
   readonly seq: number
@@ -64,5 +86,7 @@ export interface Context {
 export type Handlers<C extends Contract> = {
   readonly [K in keyof C]: C[K] extends Feed
     ? (input: Received<C, K>, context: Context) => AsyncIterable<Numbered<Item<C, K>>>
-    : (input: Received<C, K>, context: Context) => Promise<Answer<C, K>>
+    : C[K] extends Stream
+      ? (input: Received<C, K>, context: Context) => Promise<Conversation<Up<C, K>, Down<C, K>>>
+      : (input: Received<C, K>, context: Context) => Promise<Answer<C, K>>
 }

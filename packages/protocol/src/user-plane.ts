@@ -1,5 +1,14 @@
 import { z } from "zod"
 import { contract, type Handlers } from "./contract.ts"
+import { chatCalls } from "./user-plane/chat.ts"
+import { databaseCalls } from "./user-plane/database.ts"
+import { fileCalls } from "./user-plane/files.ts"
+import { imageCalls } from "./user-plane/images.ts"
+import { memoryCalls } from "./user-plane/memory.ts"
+import { processCalls } from "./user-plane/processes.ts"
+import { secretCalls } from "./user-plane/secrets.ts"
+import { sessionCalls } from "./user-plane/sessions.ts"
+import { workspaceCalls } from "./user-plane/workspaces.ts"
 
 export const Degraded = z
   .object({ code: z.string(), detail: z.string() })
@@ -13,6 +22,11 @@ export const Health = z
     build: z.string(),
     pid: z.int(),
     startedAt: z.iso.datetime(),
+    driver: z.string().meta({ description: "How its sandboxes are made." }),
+    tools: z
+      .object({ shell: z.boolean(), browser: z.boolean() })
+      .meta({ description: "What agents may be given here." }),
+    sessions: z.object({ running: z.int(), all: z.int() }),
     degraded: z.array(Degraded),
   })
   .meta({ id: "Health", description: "What a runner knows about itself." })
@@ -26,8 +40,7 @@ export const LogEntry = z
   })
   .meta({ id: "LogEntry", description: "One thing that happened." })
 
-/** What a runner answers: the user plane. */
-export const userPlane = contract({
+const runnerCalls = contract({
   "health.check": {
     since: 1,
     http: "GET /v1/health",
@@ -56,6 +69,20 @@ export const userPlane = contract({
     in: z.object({}),
     out: z.object({ isStopping: z.boolean() }),
   },
+})
+
+/** What a runner answers: the user plane. */
+export const userPlane = contract({
+  ...runnerCalls,
+  ...sessionCalls,
+  ...processCalls,
+  ...fileCalls,
+  ...imageCalls,
+  ...workspaceCalls,
+  ...secretCalls,
+  ...memoryCalls,
+  ...chatCalls,
+  ...databaseCalls,
 })
 
 export type UserPlane = Handlers<typeof userPlane>

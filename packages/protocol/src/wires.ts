@@ -1,7 +1,7 @@
 import { faultCodes } from "@warren/base/fault.ts"
 import { frameLimits, streamTags } from "@warren/base/frame.ts"
 import { z } from "zod"
-import { isFeed, type Contract } from "./contract.ts"
+import { isFeed, isStream, type Contract, type Entry } from "./contract.ts"
 import * as init from "./init.ts"
 import { rpcLimits, rpcVersion } from "./rpc/wire.ts"
 import * as rpc from "./rpc/wire.ts"
@@ -19,8 +19,8 @@ export function describeWires(): Record<string, unknown> {
 }
 
 function rpcMessages(): Record<string, unknown> {
-  const { Hello, Welcome, Request, Cancel, Out, Failed, FeedItem, FeedEnd } = rpc
-  const messages = { Hello, Welcome, Request, Cancel, Out, Failed, FeedItem, FeedEnd }
+  const { Hello, Welcome, Request, Cancel, Out, Failed, FeedItem, FeedEnd, Open, Opened, Say, Held } = rpc
+  const messages = { Hello, Welcome, Request, Cancel, Out, Failed, FeedItem, FeedEnd, Open, Opened, Say, Held }
   return mapValues(messages, (schema) => shape(schema, "output"))
 }
 
@@ -41,8 +41,14 @@ export function describeContract(contract: Contract): Record<string, unknown> {
     since: entry.since,
     http: entry.http ?? null,
     in: shape(entry.in, "input"),
-    ...(isFeed(entry) ? { each: shape(entry.each, "output") } : { out: shape(entry.out, "output") }),
+    ...describeAnswer(entry),
   }))
+}
+
+function describeAnswer(entry: Entry): Record<string, unknown> {
+  if (isFeed(entry)) return { each: shape(entry.each, "output") }
+  if (isStream(entry)) return { up: shape(entry.up, "input"), down: shape(entry.down, "output") }
+  return { out: shape(entry.out, "output") }
 }
 
 function shape(schema: z.ZodType, io: "input" | "output"): unknown {

@@ -3,7 +3,8 @@ import { streamTags, type StreamTag } from "@warren/base/frame.ts"
 import type { z } from "zod"
 import type { Sandbox } from "../driver.ts"
 import { OomWatch, type EndReason } from "./oom.ts"
-import { Chunk, Operation, type Control } from "./operation.ts"
+import { Chunk } from "@warren/protocol/conversation.ts"
+import { Operation, type Control } from "./operation.ts"
 
 export type SpawnOptions = Omit<z.input<typeof Spawn>, "op">
 

@@ -3,7 +3,8 @@ import { Entry, type InitRequest } from "@warren/protocol/init.ts"
 import { z } from "zod"
 import type { Sandbox } from "../driver.ts"
 import { ask } from "./ask.ts"
-import { Chunk, Operation, type Event } from "./operation.ts"
+import { Chunk } from "@warren/protocol/conversation.ts"
+import { Operation, type Event } from "./operation.ts"
 
 type Asked<Op extends string> = Omit<Extract<z.input<typeof InitRequest>, { op: Op }>, "op" | "path">
 export type FileEntry = z.output<typeof Entry>

@@ -4,7 +4,8 @@ import { z } from "zod"
 import type { Sandbox } from "../driver.ts"
 import { ask } from "./ask.ts"
 import { OomWatch, type EndReason } from "./oom.ts"
-import { Chunk, Operation } from "./operation.ts"
+import { Chunk } from "@warren/protocol/conversation.ts"
+import { Operation } from "./operation.ts"
 
 type OpenRequest = Extract<z.input<typeof InitRequest>, { op: "shell.open" }>
 type Done = Omit<z.output<typeof ShellDone>, "ev" | "reason"> & { readonly reason: EndReason }

@@ -12,6 +12,7 @@ import type { SandboxId } from "../sandbox-spec.ts"
 import { startTicksOf } from "./process.ts"
 import { Fixture, never, text } from "./testing/fixture.ts"
 import { cgroupParent, footprint, initPid, lasting, launcherPids, pidsIn } from "./testing/invariants.ts"
+import { randomFrom } from "./testing/random.ts"
 import { programs } from "./testing/subject.ts"
 
 const kills = Number(process.env["WARREN_CRASHES"] ?? 60)
@@ -189,20 +190,61 @@ describe("a crash", () => {
     expect(hits).toBeGreaterThan(0)
   })
 
-  it("of the launcher is a typed fault, sandboxes go on, and a new driver takes over", async () => {
-    const sandbox = await fixture.start()
-    const starting = await fixture.create()
-    const start = fixture.driver.start(starting, never)
-    for (const pid of launcherPids(fixture.root)) tryKill(pid)
-    await expect(start).rejects.toMatchObject({ code: "unavailable" })
-    expect(await text(sandbox, "echo alive")).toBe("alive\n")
-    await fixture.close()
-    await fixture.open()
-    expect((await adopted()).map(({ id }) => id)).toEqual([sandbox.id])
-    expect(await text(await fixture.driver.start(starting, never), "echo alive")).toBe("alive\n")
-    await fixture.destroy(sandbox.id)
-    await fixture.destroy(starting)
+  it("of the launcher is a typed fault, sandboxes go on, and the next request has a new one", async () => {
+    await fixture.leavesNothing(async () => {
+      const sandbox = await fixture.start()
+      const starting = await fixture.create()
+      const start = fixture.driver.start(starting, never)
+      killLaunchers()
+      await expect(start).rejects.toMatchObject({ code: "unavailable" })
+      expect(await text(sandbox, "echo alive")).toBe("alive\n")
+      expect(await text(await fixture.driver.start(starting, never), "echo alive")).toBe("alive\n")
+      expect((await sandbox.stats()).memoryBytes).toBeGreaterThan(0)
+      expect(launcherPids(fixture.root)).toHaveLength(1)
+      expect(fixture.logged.join("")).toContain("launch.restarted")
+      await fixture.driver.stop(sandbox.id)
+      await sandbox.ended
+      expect(pidsIn(fixture.root, sandbox.id)).toEqual([])
+      for (const id of [sandbox.id, starting]) await fixture.destroy(id)
+    })
   })
+
+  it("of the launcher, time and again and at any moment, leaves what a caller can go on with", async () => {
+    const random = randomFrom(seed)
+    await fixture.leavesNothing(async () => {
+      let hits = 0
+      for (let round = 0; round < 20; round++) {
+        const spec = fixture.spec()
+        const life = (async () => {
+          await fixture.driver.create(spec, never)
+          await text(await fixture.driver.start(spec.id, never), "echo x > /workspace/x")
+          await fixture.driver.destroy(spec.id)
+        })().catch((failure: { code: string }) => failure.code)
+        await new Promise((resolve) => setTimeout(resolve, random() * 25))
+        killLaunchers()
+        const outcome = await life
+        if (outcome !== undefined) hits++
+        expect([undefined, "unavailable"], `round ${round} of seed ${seed}`).toContain(outcome)
+        await fixture.destroy(spec.id)
+        expect(await fixture.driver.exists(spec.id)).toBe(false)
+      }
+      expect(hits).toBeGreaterThan(0)
+    })
+  })
+
+  it("of the launcher is no reason to start one for a driver that was closed", async () => {
+    const id = await fixture.create()
+    const { driver } = fixture
+    await fixture.close()
+    await expect(driver.destroy(id)).rejects.toMatchObject({ code: "unavailable" })
+    expect(launcherPids(fixture.root)).toEqual([])
+    await fixture.open()
+    await fixture.destroy(id)
+  })
+
+  function killLaunchers(): void {
+    for (const pid of launcherPids(fixture.root)) tryKill(pid)
+  }
 
   describe("that left a name of a process", () => {
     /** A process that has nothing to do with us. */
@@ -292,16 +334,5 @@ function tryKill(pid: number): boolean {
     return process.kill(pid, "SIGKILL")
   } catch {
     return false
-  }
-}
-
-/** The same numbers for the same seed. */
-function randomFrom(start: number): () => number {
-  let state = start | 0
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
   }
 }

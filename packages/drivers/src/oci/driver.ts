@@ -5,20 +5,24 @@ import { Fault } from "@warren/base/fault.ts"
 import type { Log } from "@warren/base/log.ts"
 import { Scope } from "@warren/base/scope.ts"
 import { holdLock } from "@warren/base/single-instance.ts"
-import type { Abilities, Driver, Probe, Sandbox, Snapshotting } from "../driver.ts"
+import type { Abilities, Driver, Layering, Probe, Sandbox, Snapshotting, WrittenLayer } from "../driver.ts"
 import type { Operation } from "../init/operation.ts"
-import { checkSpec, type Image, type SandboxId, type SandboxSpec, type SnapshotId } from "../sandbox-spec.ts"
+import { checkSpec, type SandboxId, type SandboxSpec, type SnapshotId } from "../sandbox-spec.ts"
 import { openCgroups } from "./cgroup/open.ts"
 import { readFacts } from "./facts.ts"
+import { openGround } from "./ground.ts"
 import { rangeSize } from "./id-ranges.ts"
+import { imagesFolderOf, writtenLayer } from "./lending.ts"
 import { Launcher, type ProcessName, type StartRequest } from "./launcher.ts"
 import { farewell, hold } from "./init-link.ts"
 import { abilitiesOf, refuseWhatCannotBe, weaknesses, type Means } from "./means.ts"
 import { measure } from "./measure.ts"
 import { Bridge, type Connected } from "./network/bridge.ts"
+import { readNetworkFacts } from "./network/network-facts.ts"
+import { networkProbes } from "./network-probes.ts"
 import { openOwners, ownIds } from "./owners.ts"
 import { isInGroup, mapBaseOf, startTicksOf } from "./process.ts"
-import { probes } from "./probes.ts"
+import { probes, volumeProbes } from "./probes.ts"
 import { findRuntime, type Runtime } from "./runtime.ts"
 import { OciSandbox } from "./sandbox.ts"
 import { initCapabilityMask } from "./spec/capabilities.ts"
@@ -28,9 +32,9 @@ import { maskedPaths } from "./spec/masks.ts"
 import { Snapshots } from "./snapshots.ts"
 import { Store, type Places, type Record } from "./store.ts"
 import { straysOf } from "./strays.ts"
-import { Turns } from "./turns.ts"
+import { Turns } from "@warren/base/turns.ts"
 import { shortfalls } from "./verify.ts"
-import { openGround, openVolume } from "./volume.ts"
+import { openVolume } from "./volume.ts"
 
 export interface OciOptions {
   /** Where the sandboxes are kept. One driver at a time. */
@@ -41,6 +45,8 @@ export interface OciOptions {
   readonly log: Log
   /** A cgroup made for this user, as a path below every hierarchy; only where we are not root. */
   readonly cgroupParent?: string | undefined
+  /** How sandboxes are kept on the disk. Otherwise as well as this machine can. */
+  readonly volume?: { readonly isPlain?: boolean; readonly firstBytes?: number } | undefined
   /** For tests: spoils what is asked of the launcher, to see that what comes of it is refused. */
   readonly spoil?: (request: StartRequest) => StartRequest
 }
@@ -70,7 +76,7 @@ export async function openOciDriver(options: OciOptions): Promise<OciDriver> {
   mkdirSync(options.root, { recursive: true, mode: 0o700 })
   await using scope = new Scope()
   scope.use(holdLock(join(options.root, "lock"), "a driver for these sandboxes"))
-  const ground = scope.use(await openGround(options.root))
+  const ground = scope.use(await openGround(options.root, { log: options.log, ...options.volume }))
   const launcher = scope.use(new Launcher(options.programs.launch, [options.root], options.log, ids))
   await launcher.hello()
   // One parent group per data folder: whatever is in it is ours, also after a crash.
@@ -80,11 +86,11 @@ export async function openOciDriver(options: OciOptions): Promise<OciDriver> {
   scope.defer(() => cgroups.close())
   const volume = await openVolume(ground, launcher)
   const owners = openOwners(ids, launcher)
-  const bridge = new Bridge(options.root, hash)
+  const bridge = new Bridge(options.root, hash, launcher)
   return new OciDriver({ ...options, runtime, launcher, cgroups, volume, owners, bridge, scope: scope.move() })
 }
 
-interface DriverParts extends Omit<OciOptions, "runtime">, Means {
+interface DriverParts extends Omit<OciOptions, "runtime" | "volume">, Means {
   readonly runtime: Runtime
   readonly launcher: Launcher
   readonly bridge: Bridge
@@ -92,7 +98,7 @@ interface DriverParts extends Omit<OciOptions, "runtime">, Means {
 }
 
 /** Sandboxes made by an OCI runtime, inside namespaces that our launcher prepares. */
-export class OciDriver implements Driver, Snapshotting {
+export class OciDriver implements Driver, Snapshotting, Layering {
   readonly name = "oci"
   readonly abilities: Abilities
   readonly #parts: DriverParts
@@ -115,8 +121,10 @@ export class OciDriver implements Driver, Snapshotting {
     }
   }
 
-  probe(): Promise<readonly Probe[]> {
-    return Promise.resolve(probes(readFacts(this.#parts.cgroupParent)))
+  async probe(): Promise<readonly Probe[]> {
+    const { cgroupParent, volume } = this.#parts
+    const network = networkProbes(await readNetworkFacts())
+    return [...probes(readFacts(cgroupParent)), ...network, ...volumeProbes(volume.notes)]
   }
 
   create(spec: SandboxSpec, signal: AbortSignal): Promise<void> {
@@ -131,11 +139,13 @@ export class OciDriver implements Driver, Snapshotting {
       const slot = spec.network.mode === "bridge" ? { slot: bridge.take() } : {}
       const idBase = owners.ranges.take()
       try {
-        const layer = volume.create(places.folder, spec.limits.diskBytes)
+        const layer = this.#layer(spec, idBase)
         // Half a millisecond of ours while the launcher does its part; the start would otherwise wait for it.
         this.#parts.cgroups.make(spec.id, spec.limits)
         this.#grouped.add(spec.id)
         await layer
+        // What the sandbox it begins with was running as is nothing of this one.
+        if (spec.from) this.#store.clearRunning(spec.id)
         await owners.fill(places, spec, idBase)
         this.#store.complete({ spec, idBase, ...slot }, writeEtc)
         signal.throwIfAborted()
@@ -220,12 +230,39 @@ export class OciDriver implements Driver, Snapshotting {
     })
   }
 
-  snapshot(id: SandboxId, as: SnapshotId): Promise<Image> {
-    return this.#turns.take(id, () => this.#snapshots.take(id, as))
+  snapshot(id: SandboxId, as: SnapshotId): Promise<void> {
+    return this.#turns.take(id, () => {
+      const { volume, cgroups } = this.#parts
+      const take = (): Promise<void> => this.#snapshots.take(id, as)
+      const live = this.#live.get(id)
+      if (!live) return take()
+      // A btrfs that is written to keeps a name of one moment with the bytes of another: a file that was just renamed may be empty.
+      if (cgroups.missing === undefined) return live.sandbox.whilePaused(take)
+      if (volume.copies === undefined) return take()
+      throw new Fault("conflict", `while it runs it cannot be copied, and it cannot be paused: ${cgroups.missing}`, {
+        hint: "stop it first",
+        subject: `sandbox:${id}`,
+      })
+    })
+  }
+
+  get imagesFolder(): string | undefined {
+    return imagesFolderOf(this.#parts.volume)
+  }
+
+  lendLayer<T>(id: SandboxId, work: (layer: WrittenLayer) => Promise<T>): Promise<T> {
+    return this.#turns.take(id, async () => {
+      if (this.#live.has(id)) throw new Fault("conflict", "the sandbox is running", { subject: `sandbox:${id}` })
+      return await work(writtenLayer(id, this.#store, this.#parts.volume))
+    })
   }
 
   removeSnapshot(id: SnapshotId): Promise<void> {
     return this.#snapshots.remove(id)
+  }
+
+  listSnapshots(): Promise<readonly SnapshotId[]> {
+    return Promise.resolve(this.#snapshots.list())
   }
 
   exists(id: SandboxId): Promise<boolean> {
@@ -245,6 +282,7 @@ export class OciDriver implements Driver, Snapshotting {
     }
     const slots = this.#store.ids().map((id) => this.#store.record(id)?.slot)
     await this.#parts.bridge.sweep(slots.filter((slot) => slot !== undefined))
+    await this.#snapshots.sweep()
   }
 
   /** Sandboxes go on; only this process's hold on them ends. */
@@ -252,6 +290,15 @@ export class OciDriver implements Driver, Snapshotting {
     for (const live of this.#live.values()) live.release()
     this.#live.clear()
     await this.#parts.scope.close()
+  }
+
+  /** The folder of a new sandbox: empty, or with what a snapshot holds. */
+  #layer(spec: SandboxSpec, idBase: number): Promise<void> {
+    const { volume, owners } = this.#parts
+    if (!spec.from) return volume.create(this.#store.places(spec.id).folder, spec.limits.diskBytes)
+    return this.#snapshots.restore(spec.from, spec, (base) =>
+      owners.isMapped ? undefined : { base: owners.launcherId(base), toBase: owners.launcherId(idBase) },
+    )
   }
 
   async #adopt(id: SandboxId, signal: AbortSignal): Promise<Sandbox | undefined> {
@@ -357,7 +404,7 @@ const presentMasks = maskedPaths.filter((path) => existsSync(path))
 
 /** The files of a new sandbox that are ours. */
 function writeEtc(places: Places, spec: SandboxSpec): void {
-  mkdirSync(places.etc, { mode: 0o755 })
+  mkdirSync(places.etc, { mode: 0o755, recursive: true })
   for (const [name, text] of Object.entries(etcFiles(spec.hostname, spec.dns))) {
     writeFileSync(join(places.etc, name), text, { mode: 0o644 })
   }

@@ -28,7 +28,7 @@ export interface Facts {
   readonly hasLoopDevices: boolean
 }
 
-export const programNames = ["crun", "newuidmap", "newgidmap", "mkfs.btrfs", "ip", "nft"] as const
+export const programNames = ["crun", "newuidmap", "newgidmap", "mkfs.btrfs"] as const
 export type ProgramName = (typeof programNames)[number]
 
 export const sysctlNames = [

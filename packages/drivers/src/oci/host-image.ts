@@ -1,16 +1,26 @@
-import { chmod, chown, cp, lstat, mkdir, readlink, rename, rm, symlink, writeFile } from "node:fs/promises"
+import { chmod, chown, cp, lstat, mkdir, readFile, readlink, rename, rm, symlink, writeFile } from "node:fs/promises"
 import { dirname, join } from "node:path"
 import { errnoOf } from "@warren/base/fault.ts"
 import type { Image } from "../sandbox-spec.ts"
+import { accountFiles } from "./accounts.ts"
+import { copyAptSettings } from "./apt-settings.ts"
 
 /** What programs in `/usr` expect to find in `/etc`, and what holds no secret. Everything else of `/etc` stays outside. */
 const etcCopied = [
+  "adduser.conf",
   "alternatives",
+  "apt/keyrings",
+  "apt/preferences.d",
+  "apt/trusted.gpg",
+  "apt/trusted.gpg.d",
   "bash.bashrc",
   "ca-certificates",
   "ca-certificates.conf",
+  "debconf.conf",
   "debian_version",
   "default/locale",
+  "default/useradd",
+  "deluser.conf",
   "environment.d",
   "fonts",
   "gai.conf",
@@ -22,6 +32,7 @@ const etcCopied = [
   "ld.so.conf.d",
   "locale.alias",
   "localtime",
+  "login.defs",
   "lsb-release",
   "magic",
   "magic.mime",
@@ -45,29 +56,6 @@ const etcCopied = [
 ]
 
 const etcWritten: Readonly<Record<string, string>> = {
-  passwd: [
-    "root:x:0:0:root:/root:/bin/bash",
-    "daemon:x:1:1:daemon:/usr/sbin:/usr/sbin/nologin",
-    "_apt:x:42:65534::/nonexistent:/usr/sbin/nologin",
-    "user:x:1000:1000::/home/user:/bin/bash",
-    "warren:x:65533:65533::/:/usr/sbin/nologin",
-    "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin",
-  ].join("\n"),
-  group: [
-    "root:x:0:",
-    "daemon:x:1:",
-    "adm:x:4:",
-    "tty:x:5:",
-    "mail:x:8:",
-    "shadow:x:42:",
-    "utmp:x:43:",
-    "video:x:44:",
-    "staff:x:50:",
-    "users:x:100:",
-    "user:x:1000:",
-    "warren:x:65533:",
-    "nogroup:x:65534:",
-  ].join("\n"),
   hosts: "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback",
   hostname: "sandbox",
   "resolv.conf": "",
@@ -101,16 +89,32 @@ export const folders: readonly Folder[] = [
   { path: "workspace", mode: 0o755, owner: 1000 },
 ]
 
+/** What the host's packages are, as dpkg knows them: they are in the host's `/usr`, so they are here, too. */
+const packages = "/var/lib/dpkg"
+
+/** Where apt and debconf keep what they fetch and ask; of the host's own, nothing is taken: answers may be passwords. */
+const packageFolders: readonly Folder[] = [packages.slice(1), "var/cache/apt", "var/cache/debconf", "var/lib/apt"].map(
+  (path) => ({ path, mode: 0o755, owner: 0 }),
+)
+
 /** Names below `/` that lead into `/usr` on a merged-usr system. */
 const links = ["bin", "sbin", "lib", "lib32", "lib64", "libx32"]
 
 /**
- * The machine itself as an image: its `/usr` as a graft, and beside it a small layer of our own with a clean `/etc`, an empty
- * home and no trace of the host's users, keys or configuration. Made once into `folder`; nothing is downloaded.
+ * The machine itself as an image: its `/usr` and its list of packages as grafts, and beside them a small layer of our own with a clean
+ * `/etc`, an empty home and no trace of the host's users, keys or configuration. Made once into `folder`; nothing is downloaded.
  */
 export async function hostImage(folder: string): Promise<Image> {
-  const image: Image = { layers: [folder], grafts: [{ from: "/usr", to: "/usr" }] }
-  if (await isThere(folder)) return image
+  if (!(await isThere(folder))) await make(folder)
+  const grafted = ["/usr", packages]
+  const isGrafted = await Promise.all(grafted.map((path) => isThere(join(folder, path))))
+  return {
+    layers: [folder],
+    grafts: grafted.filter((_, index) => isGrafted[index]).map((path) => ({ from: path, to: path })),
+  }
+}
+
+async function make(folder: string): Promise<void> {
   const draft = `${folder}.${process.pid}.tmp`
   await rm(draft, { recursive: true, force: true })
   try {
@@ -121,11 +125,11 @@ export async function hostImage(folder: string): Promise<Image> {
     // Another process was faster; what it made is the same.
     if (!["ENOTEMPTY", "EEXIST"].includes(errnoOf(failure))) throw failure
   }
-  return image
 }
 
 async function fill(root: string): Promise<void> {
-  for (const { path, mode, owner } of folders) {
+  const hasPackages = await isThere(packages)
+  for (const { path, mode, owner } of [...folders, ...(hasPackages ? packageFolders : [])]) {
     const at = join(root, path)
     await mkdir(at, { recursive: true })
     await chmod(at, mode)
@@ -137,8 +141,10 @@ async function fill(root: string): Promise<void> {
     if (target) await symlink(target, join(root, name))
   }
   for (const path of etcCopied) await copyEtc(path, root)
-  for (const [name, text] of Object.entries(etcWritten))
-    await writeFile(join(root, "etc", name), `${text}\n`, { mode: 0o644 })
+  const accounts = accountFiles({ passwd: await readText("/etc/passwd"), group: await readText("/etc/group") })
+  for (const [name, text] of Object.entries({ ...etcWritten, ...accounts }))
+    await writeFile(join(root, "etc", name), `${text}\n`, { mode: name.endsWith("shadow") ? 0o640 : 0o644 })
+  if (hasPackages) await copyAptSettings(join(root, "etc/apt"))
   await symlink("../proc/self/mounts", join(root, "etc/mtab"))
 }
 
@@ -147,6 +153,10 @@ async function copyEtc(path: string, root: string): Promise<void> {
   if (!(await isThere(from))) return
   await mkdir(dirname(join(root, "etc", path)), { recursive: true, mode: 0o755 })
   await cp(from, join(root, "etc", path), { recursive: true, verbatimSymlinks: true, force: true })
+}
+
+async function readText(path: string): Promise<string> {
+  return await readFile(path, "utf8").catch(() => "")
 }
 
 async function isThere(path: string): Promise<boolean> {

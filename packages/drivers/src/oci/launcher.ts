@@ -1,10 +1,8 @@
-import { spawn, type ChildProcess } from "node:child_process"
-import { once } from "node:events"
-import { Fault, type FaultCode } from "@warren/base/fault.ts"
-import { decodeJson, encodeJson, FrameDecoder } from "@warren/base/frame.ts"
+import { Fault } from "@warren/base/fault.ts"
 import type { Log } from "@warren/base/log.ts"
 import { z } from "zod"
 import type { Folder } from "./host-image.ts"
+import { LauncherProcess } from "./launcher-process.ts"
 import type { SubordinateIds } from "./subordinate-ids.ts"
 
 /** A process, named so that a recycled pid is never taken for it. */
@@ -53,65 +51,41 @@ export interface BindRequest {
   readonly idmap: boolean
 }
 
+/** The host's end of a sandbox's cable, and what its rules allow it by name. */
+export interface LineRequest {
+  readonly device: string
+  /** Of nftables, with a set `resolvers`. */
+  readonly table: string
+  readonly resolvers: readonly string[]
+}
+
 const Started = z.object({
   pid: z.int().min(1),
   startTicks: z.string(),
   idmap: z.object({ lower: z.boolean(), upper: z.boolean() }),
 })
+/** Simple quotas count what a layer wrote, full ones all it holds. */
+const Opened = z.object({ quota: z.enum(["simple", "full"]) })
 const Usage = z.object({ bytes: z.number().min(0) })
-const Failure = z.object({
-  step: z.string(),
-  errno: z.string().nullish(),
-  message: z.string(),
-  stderr: z.string().optional(),
-})
-const Answer = z.object({ id: z.int().nullable(), ok: z.unknown().optional(), fault: Failure.optional() })
-const Listening = z.object({ event: z.literal("listening"), id: z.int() })
-
-/** Of its last words. */
-const saidBytesMax = 1_000
-
-interface Waiting {
-  resolve(value: unknown): void
-  reject(fault: Fault): void
-  listening(): void
-}
+/** A copy takes as long as there is to copy. */
+const copyMs = 3_600_000
 
 /**
  * The small C program that makes and removes sandboxes for us: it can do what Node cannot (namespaces, mounts, pidfds),
- * and its fork costs a tenth of a millisecond where Node's costs three.
+ * and its fork costs a tenth of a millisecond where Node's costs three. Should it die, whoever waits for an answer is told, and the next
+ * request starts another: sandboxes do not need it to live.
  */
 export class Launcher implements AsyncDisposable {
-  readonly #child: ChildProcess
-  readonly #decoder = new FrameDecoder()
-  readonly #waiting = new Map<number, Waiting>()
-  #lastId = 0
-  #ended: Fault | undefined
+  readonly #begin: () => LauncherProcess
+  readonly #log: Log
+  #process: LauncherProcess | undefined
+  #isClosed = false
 
   /** `roots`: the folders below which it may remove things. `ids`: those of an ordinary user. */
   constructor(program: string, roots: readonly string[], log: Log, ids?: SubordinateIds) {
     const own = ids ? ["--ids", `${ids.uid}:${ids.gid}:${ids.count}`] : []
-    this.#child = spawn(program, [...roots.flatMap((root) => ["--root", root]), ...own], {
-      stdio: ["pipe", "pipe", "pipe"],
-    })
-    this.#child.stdout?.on("data", (chunk: Buffer) => this.#receive(chunk))
-    let said = ""
-    this.#child.stderr?.on("data", (chunk: Buffer) => {
-      said = (said + chunk.toString()).slice(-saidBytesMax)
-      log("warn", "launch.stderr", { text: chunk.toString() })
-    })
-    // A write after it died fails here; its end is told by `exit`.
-    this.#child.stdin?.on("error", () => undefined)
-    this.#child.once("error", (cause) => {
-      this.#end(new Fault("unavailable", `cannot run ${program}`, { cause, hint: "build it with: npm run build" }))
-    })
-    // Not before all it said has been read.
-    this.#child.once("close", (code, signal) => {
-      const why = said === "" ? "" : `: ${said.trim()}`
-      this.#end(
-        new Fault("unavailable", `the launcher ended (${signal ?? code})${why}`, { hint: "see: npm run doctor" }),
-      )
-    })
+    this.#log = log
+    this.#begin = () => new LauncherProcess(program, [...roots.flatMap((root) => ["--root", root]), ...own], log)
   }
 
   /** Resolves when it runs and answers. */
@@ -126,12 +100,12 @@ export class Launcher implements AsyncDisposable {
 
   /** Kills it and everything in its groups, and removes the groups. Already gone is fine. */
   async kill(name: ProcessName | undefined, cgroups: readonly string[], timeoutMs: number): Promise<void> {
-    await this.#ask({ op: "kill", ...name, cgroups, timeoutMs })
+    await this.#askAgain({ op: "kill", ...name, cgroups, timeoutMs })
   }
 
   /** Prepares a btrfs for layers with limits; `unsupported` when it is not one. */
-  async openVolume(path: string): Promise<void> {
-    await this.#ask({ op: "volume.open", path })
+  async openVolume(path: string): Promise<z.output<typeof Opened>> {
+    return Opened.parse(await this.#askAgain({ op: "volume.open", path }))
   }
 
   /** A subvolume that holds at most `bytesMax`; 0 is no limit. */
@@ -141,7 +115,7 @@ export class Launcher implements AsyncDisposable {
 
   /** As of the file system's last commit, at most half a minute ago. */
   async layerUsage(path: string): Promise<number> {
-    return Usage.parse(await this.#ask({ op: "layer.usage", path })).bytes
+    return Usage.parse(await this.#askAgain({ op: "layer.usage", path })).bytes
   }
 
   /** A copy of a layer as it is now, in no time: what the two have in common is there once. */
@@ -149,99 +123,76 @@ export class Launcher implements AsyncDisposable {
     await this.#ask({ op: "layer.snapshot", from, to, bytesMax: 0, readOnly: true })
   }
 
+  /** The same, to be changed by its owner; the limit is of what that one writes, or of all where quotas count all. */
+  async cloneLayer(from: string, to: string, bytesMax = 0): Promise<void> {
+    await this.#ask({ op: "layer.snapshot", from, to, bytesMax, readOnly: false })
+  }
+
+  /** The same on any file system, file by file. Ids of the one range become those of the other. */
+  async copyTree(from: string, to: string, ids?: { readonly base: number; readonly toBase: number }): Promise<void> {
+    await this.#ask({ op: "copy", from, to, ...ids, timeoutMs: copyMs })
+  }
+
   async limitLayer(path: string, bytesMax: number): Promise<void> {
-    await this.#ask({ op: "layer.limit", path, bytesMax })
+    await this.#askAgain({ op: "layer.limit", path, bytesMax })
   }
 
   async removeLayer(path: string): Promise<void> {
-    await this.#ask({ op: "layer.remove", path })
+    await this.#askAgain({ op: "layer.remove", path })
   }
 
   /** Removes a folder with all that is in it, never through a link or into another mount. */
   async remove(path: string): Promise<void> {
-    await this.#ask({ op: "remove", path })
+    await this.#askAgain({ op: "remove", path })
   }
 
   /** Makes folders below `path`, owned by `base` plus their owner. */
   async makeFolders(path: string, base: number, folders: readonly Folder[]): Promise<void> {
-    await this.#ask({ op: "folders", path, base, folders })
+    await this.#askAgain({ op: "folders", path, base, folders })
   }
 
   /** Bytes on disk of everything below a folder, also of what we may not read ourselves. */
   async usage(path: string): Promise<number> {
-    return Usage.parse(await this.#ask({ op: "usage", path })).bytes
+    return Usage.parse(await this.#askAgain({ op: "usage", path })).bytes
+  }
+
+  /** A pair of devices between the host and a running sandbox, with addresses, up, and a route out of it. */
+  async connectNetwork(process: ProcessName, line: LineRequest & { gateway: string; address: string }): Promise<void> {
+    await this.#ask({ op: "network.connect", pid: process.pid, startTicks: process.startTicks, ...line })
+  }
+
+  /** Already gone is fine. */
+  async disconnectNetwork(line: LineRequest): Promise<void> {
+    await this.#askAgain({ op: "network.disconnect", ...line })
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    if (this.#child.exitCode !== null || this.#child.signalCode !== null || this.#child.pid === undefined) return
-    const gone = once(this.#child, "exit")
-    this.#child.stdin?.end()
-    const force = setTimeout(() => this.#child.kill("SIGKILL"), 5_000)
-    await gone
-    clearTimeout(force)
+    this.#isClosed = true
+    await this.#process?.[Symbol.asyncDispose]()
   }
 
-  #ask(request: object, listening = (): void => undefined): Promise<unknown> {
-    if (this.#ended) return Promise.reject(this.#ended)
-    const id = ++this.#lastId
-    return new Promise((resolve, reject) => {
-      this.#waiting.set(id, { resolve, reject, listening })
-      this.#child.stdin?.write(encodeJson({ id, ...request }))
-    })
+  async #ask(request: object, listening = (): void => undefined): Promise<unknown> {
+    return await this.#living().ask(request, listening)
   }
 
-  #receive(chunk: Buffer): void {
+  /** For what may be done twice: should the process die over it, the next one is asked. */
+  async #askAgain(request: object): Promise<unknown> {
+    const process = this.#living()
     try {
-      this.#decoder.push(chunk, (body) => this.#answer(decodeJson(body)))
-    } catch (cause) {
-      this.#child.kill("SIGKILL")
-      this.#end(new Fault("internal", "the launcher does not make sense", { cause }))
+      return await process.ask(request, () => undefined)
+    } catch (failure) {
+      if (!process.hasEnded) throw failure
+      return await this.#ask(request)
     }
   }
 
-  #answer(message: unknown): void {
-    const event = Listening.safeParse(message)
-    if (event.success) return this.#waiting.get(event.data.id)?.listening()
-    const { id, ok, fault } = Answer.parse(message)
-    const waiting = this.#waiting.get(id ?? 0)
-    this.#waiting.delete(id ?? 0)
-    if (fault) waiting?.reject(faultOf(fault))
-    else waiting?.resolve(ok)
+  #living(): LauncherProcess {
+    if (this.#isClosed) throw new Fault("unavailable", "the launcher was closed")
+    if (this.#process?.hasEnded) {
+      this.#log("warn", "launch.restarted")
+      this.#process = undefined
+    }
+    this.#process ??= this.#begin()
+    return this.#process
   }
-
-  #end(fault: Fault): void {
-    this.#ended ??= fault
-    for (const waiting of this.#waiting.values()) waiting.reject(fault)
-    this.#waiting.clear()
-  }
-}
-
-/** What a person can do about each step that can fail. */
-const hints: Readonly<Record<string, string>> = {
-  runtime: "the OCI runtime said this; warren doctor checks what it needs",
-  exec: "install it: apt-get install crun",
-  cgroup: "limits need a writable cgroup: run as root, or have one delegated to this user",
-}
-
-const codes: Readonly<Record<string, FaultCode>> = {
-  ENOENT: "not_found",
-  EINVAL: "invalid",
-  ENOTDIR: "invalid",
-  ELOOP: "invalid",
-  ENAMETOOLONG: "invalid",
-  EEXIST: "conflict",
-  ENOTSUP: "unsupported",
-  EOPNOTSUPP: "unsupported",
-  ENOSPC: "limit",
-  EDQUOT: "limit",
-  EAGAIN: "limit",
-}
-
-function faultOf(failure: z.output<typeof Failure>): Fault {
-  const code = codes[failure.errno ?? ""] ?? "unavailable"
-  const said = failure.stderr ? `: ${failure.stderr.trim().split("\n").at(-1)}` : ""
-  const errno = failure.errno ? ` (${failure.errno})` : ""
-  return new Fault(code, `the launcher failed at step ${failure.step}: ${failure.message}${errno}${said}`, {
-    hint: hints[failure.step],
-  })
 }

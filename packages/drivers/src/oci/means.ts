@@ -18,15 +18,21 @@ export function abilitiesOf({ cgroups, volume, owners }: Means): Abilities {
   return {
     pause: missing === undefined,
     rootInside: true,
-    snapshot: volume.snapshot !== undefined,
+    snapshot: true,
     diskLimit: unlimited === undefined,
     reasons: {
       ...(unlimited === undefined ? {} : { diskLimit: unlimited }),
-      ...(volume.snapshot ? {} : { snapshot: `layers would have to be copied: ${unlimited}` }),
+      ...(volume.copies === undefined ? {} : { snapshotCost: costOf(volume.copies, missing) }),
+      ...(volume.notes.length === 0 ? {} : { volume: volume.notes.join("; ") }),
       ...(missing === undefined ? {} : { limits: missing, pause: missing }),
       ...(owners.isMapped ? {} : { mounts: "without root a folder of the host can only be mounted read-only" }),
     },
   }
+}
+
+/** Nobody may write to what is being copied. */
+function costOf(copies: string, missing: string | undefined): string {
+  return missing === undefined ? `${copies}; the sandbox is paused meanwhile` : `${copies}; the sandbox must be stopped`
 }
 
 /** Says no, and what would help, to what could only be had in name. */

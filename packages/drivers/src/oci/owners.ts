@@ -1,4 +1,4 @@
-import { chownSync, lstatSync, mkdirSync, readFileSync } from "node:fs"
+import { chownSync, existsSync, lstatSync, mkdirSync, readFileSync } from "node:fs"
 import { userInfo } from "node:os"
 import { join } from "node:path"
 import { Fault } from "@warren/base/fault.ts"
@@ -57,6 +57,8 @@ class RootOwners implements Owners {
   /** Directly: a start waits for it, and Node can do it all. */
   fill(places: Places, spec: SandboxSpec): Promise<void> {
     for (const { path, mode, owner } of ownFolders(places, spec)) {
+      // A sandbox that begins with a snapshot has most of them, as whoever was in there left them.
+      if (existsSync(join(places.folder, path))) continue
       mkdirSync(join(places.folder, path), { mode })
       if (owner !== 0) chownSync(join(places.folder, path), owner, owner)
     }

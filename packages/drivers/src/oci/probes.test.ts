@@ -11,8 +11,6 @@ const ideal: Facts = {
     newuidmap: "/usr/bin/newuidmap",
     newgidmap: "/usr/bin/newgidmap",
     "mkfs.btrfs": "/usr/sbin/mkfs.btrfs",
-    ip: "/usr/sbin/ip",
-    nft: "/usr/sbin/nft",
   },
   hasUserNamespaces: true,
   sysctls: {
@@ -111,7 +109,6 @@ describe("for root", () => {
     ["mkfs.btrfs", { programs: { ...ideal.programs, "mkfs.btrfs": undefined } }, /btrfs-progs/],
     ["btrfs", { filesystems: ["overlay"] }, /modprobe btrfs/],
     ["loop devices", { hasLoopDevices: false }, /modprobe loop/],
-    ["nft", { programs: { ...ideal.programs, nft: undefined } }, /nftables/],
     ["mapped owners", { kernel: "5.15.0" }, /5\.19/],
     ["cgroups", { cgroups: { version: 2, missing: "this machine has no cgroups" } }, /mount -t cgroup2/],
   ])("without %s says what to do", (_, facts, fix) => {

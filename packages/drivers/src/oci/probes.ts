@@ -9,6 +9,12 @@ export function probes(facts: Facts): Probe[] {
   return looks.map((look) => look(facts))
 }
 
+/** What the volume has to say once it is open. */
+export function volumeProbes(notes: readonly string[]): Probe[] {
+  const fix = "see what it says, and remove what is set aside when it is not needed any more"
+  return notes.map((note) => wish("volume", false, note, { fix, without: "what was lost stays lost" }))
+}
+
 type Look = (facts: Facts) => Probe
 
 const runtime: Look = ({ programs: { crun } }) =>
@@ -130,12 +136,6 @@ const owners: Look = () =>
     without: "they look like nobody's, cannot be changed inside, and folders of the host can only be mounted read-only",
   })
 
-const bridge: Look = ({ programs: { ip, nft } }) =>
-  wish("bridge network", ip !== undefined && nft !== undefined, ip && nft ? nft : "ip or nft is not installed", {
-    fix: "sudo apt-get install iproute2 nftables",
-    without: 'there is no network "bridge"',
-  })
-
 const rootLooks: readonly Look[] = [
   runtime,
   userNamespaces,
@@ -144,7 +144,6 @@ const rootLooks: readonly Look[] = [
   seccomp,
   cgroupsOfRoot,
   diskOfRoot,
-  bridge,
 ]
 const userLooks: readonly Look[] = [
   ...[runtime, userNamespaces, userNamespacesForAll, mappers, subordinate, overlayInside, proc, seccomp],

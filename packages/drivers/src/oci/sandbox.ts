@@ -27,6 +27,8 @@ export class OciSandbox implements Sandbox, Pausable {
   readonly id: SandboxId
   readonly ended: Promise<void>
   readonly #parts: SandboxParts
+  #isPaused = false
+  #holds = 0
 
   constructor(parts: SandboxParts) {
     this.id = parts.id
@@ -56,14 +58,28 @@ export class OciSandbox implements Sandbox, Pausable {
     return this.#parts.cgroup.oomKills()
   }
 
-  pause(): Promise<void> {
+  async pause(): Promise<void> {
     this.#parts.cgroup.freeze()
-    return Promise.resolve()
+    this.#isPaused = true
+    await Promise.resolve()
   }
 
-  resume(): Promise<void> {
-    this.#parts.cgroup.thaw()
-    return Promise.resolve()
+  async resume(): Promise<void> {
+    this.#isPaused = false
+    if (this.#holds === 0) this.#parts.cgroup.thaw()
+    await Promise.resolve()
+  }
+
+  /** Nothing in it moves while `work` is under way. Afterwards it is as it was, or as somebody has asked for meanwhile. */
+  async whilePaused<T>(work: () => Promise<T>): Promise<T> {
+    this.#holds++
+    try {
+      this.#parts.cgroup.freeze()
+      return await work()
+    } finally {
+      this.#holds--
+      if (this.#holds === 0 && !this.#isPaused) this.#parts.cgroup.thaw()
+    }
   }
 
   /** Reads something of init from `/proc`. When init has ended, nothing there is ours any more. */

@@ -1,12 +1,15 @@
+import { existsSync, readdirSync } from "node:fs"
 import { join } from "node:path"
 import { Fault } from "@warren/base/fault.ts"
 import { isId } from "@warren/base/id.ts"
-import type { Image, SandboxId, SnapshotId } from "../sandbox-spec.ts"
-import { layers } from "./start-request.ts"
-import type { Store } from "./store.ts"
-import type { Volume } from "./volume.ts"
+import type { Graft, SandboxId, SandboxSpec, SnapshotId } from "../sandbox-spec.ts"
+import { readRecord, type Record, type Store } from "./store.ts"
+import type { Owned, Volume } from "./volume.ts"
 
-/** Frozen copies of sandboxes' layers, beside the sandboxes on the same volume. */
+/**
+ * Frozen copies of sandboxes' folders, beside the sandboxes on the same volume. Whoever begins with one gets a copy of their own, so
+ * nothing ever stands on a snapshot and no chain of layers grows.
+ */
 export class Snapshots {
   readonly #store: Store
   readonly #volume: Volume
@@ -16,40 +19,58 @@ export class Snapshots {
     this.#volume = volume
   }
 
-  async take(id: SandboxId, as: SnapshotId): Promise<Image> {
+  async take(id: SandboxId, as: SnapshotId): Promise<void> {
     const record = this.#store.record(id)
     if (!record) throw new Fault("not_found", "there is no such sandbox", { subject: `sandbox:${id}` })
-    if (!this.#volume.snapshot) throw new Fault("unsupported", `layers cannot be frozen: ${this.#volume.unlimited}`)
-    const places = this.#store.places(id)
     const folder = this.#folder(as)
-    await this.#volume.snapshot(places.folder, folder, record.spec.limits.diskBytes)
-    const { image } = record.spec
-    // The copy has everything where the sandbox has it.
-    const [root, ...grafted] = layers(record.spec, { ...places, data: join(folder, "data") })
-    return {
-      layers: [root.upper, ...image.layers],
-      grafts: (image.grafts ?? []).map((graft, index) => {
-        const changed = grafted[index]?.upper
-        return { ...graft, layers: [...(changed === undefined ? [] : [changed]), ...(graft.layers ?? [])] }
-      }),
-    }
+    if (existsSync(folder))
+      throw new Fault("conflict", "there is a snapshot with that id", { subject: `snapshot:${as}` })
+    await this.#volume.snapshot(this.#store.places(id).folder, folder, record.spec.limits.diskBytes)
+  }
+
+  /** The folder of a new sandbox that begins with `spec.from`. Not whole before it has a record of its own. */
+  async restore(from: SnapshotId, spec: SandboxSpec, ownedBy: (idBase: number) => Owned | undefined): Promise<void> {
+    const { idBase } = this.#recordOf(from, spec)
+    await this.#volume.restore(this.#folder(from), this.#store.places(spec.id).folder, {
+      bytesMax: spec.limits.diskBytes,
+      owned: ownedBy(idBase),
+    })
   }
 
   async remove(id: SnapshotId): Promise<void> {
-    const folder = this.#folder(id)
-    const user = this.#store.ids().find((sandbox) => this.#isUsedBy(sandbox, folder))
-    if (user) throw new Fault("conflict", `sandbox ${user} stands on this snapshot`, { subject: `snapshot:${id}` })
-    await this.#volume.remove(folder)
+    await this.#volume.remove(this.#folder(id))
   }
 
-  #isUsedBy(id: SandboxId, folder: string): boolean {
-    const image = this.#store.record(id)?.spec.image
-    const used = [...(image?.layers ?? []), ...(image?.grafts ?? []).flatMap((graft) => graft.layers ?? [])]
-    return used.some((path) => path.startsWith(`${folder}/`))
+  list(): SnapshotId[] {
+    return readdirSync(this.#store.root).filter((name): name is SnapshotId => isId("snp", name))
+  }
+
+  /** Takes away what was being copied when its maker died. */
+  async sweep(): Promise<void> {
+    for (const name of readdirSync(this.#store.root)) {
+      if (name.startsWith("snp_") && !isId("snp", name)) await this.#volume.remove(join(this.#store.root, name))
+    }
+  }
+
+  /** Of the sandbox it was taken of. Refuses an image that the layers would not lie on as they did. */
+  #recordOf(from: SnapshotId, spec: SandboxSpec): Record {
+    const record = readRecord(this.#folder(from))
+    if (!record) throw new Fault("not_found", "there is no such snapshot", { subject: `snapshot:${from}` })
+    if (places(record.spec.image.grafts) !== places(spec.image.grafts)) {
+      throw new Fault("invalid", "the snapshot was taken of a sandbox of another image", {
+        subject: `snapshot:${from}`,
+      })
+    }
+    return record
   }
 
   #folder(id: SnapshotId): string {
     if (!isId("snp", id)) throw new Fault("invalid", "that is not the id of a snapshot")
     return join(this.#store.root, id)
   }
+}
+
+/** Each graft has a layer by its number. */
+function places(grafts: readonly Graft[] = []): string {
+  return grafts.map(({ to }) => to).join("\n")
 }

@@ -1,5 +1,5 @@
 import { join } from "node:path"
-import type { Graft, Mount, SandboxSpec } from "../sandbox-spec.ts"
+import type { Mount, SandboxSpec } from "../sandbox-spec.ts"
 import type { StartRequest } from "./launcher.ts"
 import type { Runtime } from "./runtime.ts"
 import { bindsOf } from "./spec/binds.ts"
@@ -47,10 +47,6 @@ function mounts(spec: SandboxSpec, { workspace }: Places): readonly Mount[] {
   return [...spec.mounts, { from: workspace, to: workspaceAt, isReadOnly: false }]
 }
 
-function graftLowers(graft: Graft | undefined): string[] {
-  return graft ? [...(graft.layers ?? []), graft.from] : []
-}
-
 /** Everything the launcher must know to start one sandbox. */
 export function startRequest(parts: StartParts): StartRequest {
   const { spec, places, runtime, libraries } = parts
@@ -61,7 +57,7 @@ export function startRequest(parts: StartParts): StartRequest {
     work: root.work,
     overlays: grafted.map((layer, index) => ({
       ...layer,
-      lowers: graftLowers(spec.image.grafts?.[index]),
+      lowers: (spec.image.grafts ?? []).slice(index, index + 1).map(({ from }) => from),
       readOnly: spec.isRootReadOnly,
     })),
     binds: bindsOf({

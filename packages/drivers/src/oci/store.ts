@@ -27,6 +27,8 @@ export interface Places {
   readonly etc: string
 }
 
+const recordName = "record.json"
+
 /**
  * Sandboxes on disk. The record is written last, by rename: a folder without one was being made when its maker died. The
  * running file is written when a start has succeeded. Nothing is synced: after a power cut nothing runs anyway.
@@ -47,7 +49,7 @@ export class Store {
     const folder = join(this.#root, id)
     return {
       folder,
-      record: join(folder, "record.json"),
+      record: join(folder, recordName),
       running: join(folder, "running.json"),
       data: join(folder, "data"),
       workspace: join(folder, "workspace"),
@@ -68,8 +70,10 @@ export class Store {
     replace(places.record, record)
   }
 
+  /** A folder that begins with somebody else's has their record, until it is whole and has its own. */
   record(id: SandboxId): Record | undefined {
-    return readJson(this.places(id).record) as Record | undefined
+    const record = readRecord(this.places(id).folder)
+    return record?.spec.id === id ? record : undefined
   }
 
   running(id: SandboxId): ProcessName | undefined {
@@ -89,6 +93,11 @@ export class Store {
   has(id: SandboxId): boolean {
     return isId("sbx", id) && existsSync(this.places(id).folder)
   }
+}
+
+/** Of whoever the folder was made for. */
+export function readRecord(folder: string): Record | undefined {
+  return readJson(join(folder, recordName)) as Record | undefined
 }
 
 function replace(path: string, value: object): void {

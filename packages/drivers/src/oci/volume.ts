@@ -1,9 +1,9 @@
-import { execFile } from "node:child_process"
-import { existsSync, mkdirSync, readFileSync, statfsSync } from "node:fs"
-import { open, rename, rm } from "node:fs/promises"
+import { constants, copyFileSync, mkdirSync, rmSync, writeFileSync } from "node:fs"
+import { rename } from "node:fs/promises"
 import { join } from "node:path"
-import { promisify } from "node:util"
 import { errnoOf, Fault, messageOf } from "@warren/base/fault.ts"
+import { Turns } from "@warren/base/turns.ts"
+import type { Ground } from "./ground.ts"
 import type { Launcher } from "./launcher.ts"
 
 /** Where sandboxes write. Each has a folder that is made, measured and taken away as a whole. */
@@ -11,59 +11,43 @@ export interface Volume {
   readonly folder: string
   /** Why a folder's size cannot be limited here; undefined when it can. */
   readonly unlimited: string | undefined
+  /** Why a snapshot takes longer the more there is in it, and who writes must wait; undefined when it costs nothing. */
+  readonly copies: string | undefined
   /** Whether a folder can be taken away while it is still written to. */
   readonly canRemoveInUse: boolean
+  /** What is wrong with it, in plain words. */
+  readonly notes: readonly string[]
   create(path: string, bytesMax: number): Promise<void>
   usage(path: string): Promise<number>
   remove(path: string): Promise<void>
-  /** Absent where it would cost as much as there is to copy. */
-  snapshot?(from: string, to: string, bytesMax: number): Promise<void>
+  /** Everything in `from` as it is at one moment, never to change: whole, or not there. `bytesMax`: what `from` may hold, and still may. */
+  snapshot(from: string, to: string, bytesMax: number): Promise<void>
+  /** A folder that begins with what a snapshot holds. */
+  restore(from: string, to: string, as: Restored): Promise<void>
+  /** A snapshot for an owner who changes it. Absent where it would cost as much as there is to copy. */
+  clone?(from: string, to: string, bytesMax: number): Promise<void>
 }
 
-/** A folder that is on a btrfs, or why it is not. */
-export interface Ground extends AsyncDisposable {
-  readonly folder: string
-  readonly missing: string | undefined
+interface Restored {
+  /** Of what it writes itself. */
+  readonly bytesMax: number
+  /** Whose files they were and whose they become; undefined where owners on disk are those inside. */
+  readonly owned: Owned | undefined
 }
 
-const run = promisify(execFile)
-const btrfsType = 0x91_23_68_3e
-/** Of what is free on the disk when the volume is made: the rest of the machine keeps its part. */
-const shareOfFree = 0.8
-const smallestBytes = 256 * 1024 * 1024
-
-/**
- * The ground below `root`: the disk itself where it is a btrfs, otherwise a btrfs in a file of ours. That gives real disk
- * limits, snapshots that cost nothing and removal in an instant. To be had before the launcher starts: its mount namespace is
- * a copy of what there is then.
- */
-export async function openGround(root: string): Promise<Ground> {
-  const folder = join(root, "volume")
-  mkdirSync(folder, { recursive: true, mode: 0o700 })
-  if (process.getuid?.() !== 0)
-    return { folder, missing: "only root can mount a volume or limit what is written", ...kept }
-  const nothing = { folder, missing: undefined, ...kept }
-  if (statfsSync(root).type === btrfsType) return nothing
-  try {
-    if (!isMounted(folder)) await mountFile(join(root, "volume.btrfs"), folder)
-  } catch (failure) {
-    return { ...nothing, missing: messageOf(failure).trim() }
-  }
-  // Lazily: sandboxes that go on have it in namespaces of their own, and the file stays in use until the last has ended.
-  const unmount = async (): Promise<void> => void (await run("umount", ["--lazy", folder]))
-  return { folder, missing: undefined, [Symbol.asyncDispose]: unmount }
+/** The first id of either range, as the launcher counts. */
+export interface Owned {
+  readonly base: number
+  readonly toBase: number
 }
-
-/** Nothing was mounted, so nothing is taken away. */
-const kept = { [Symbol.asyncDispose]: () => Promise.resolve() }
 
 /** Layers with limits on the ground, or plain folders that say why. */
 export async function openVolume(ground: Ground, launcher: Launcher): Promise<Volume> {
-  const plain = (why: string): Volume => new FolderVolume(ground.folder, launcher, why)
+  const plain = (why: string): Volume => new FolderVolume(ground, launcher, why)
   if (ground.missing !== undefined) return plain(ground.missing)
   try {
-    await launcher.openVolume(ground.folder)
-    return new BtrfsVolume(ground.folder, launcher)
+    const { quota } = await launcher.openVolume(ground.folder)
+    return new BtrfsVolume(ground, launcher, quota === "simple")
   } catch (failure) {
     return plain(messageOf(failure))
   }
@@ -73,16 +57,25 @@ export async function openVolume(ground: Ground, launcher: Launcher): Promise<Vo
 class BtrfsVolume implements Volume {
   readonly folder: string
   readonly unlimited = undefined
+  readonly copies = undefined
   readonly canRemoveInUse = true
+  readonly notes: readonly string[]
+  readonly #ground: Ground
   readonly #launcher: Launcher
+  /** Bytes count for who wrote them, for as long as anybody has them; otherwise for everybody who has them. */
+  readonly #chargesWriter: boolean
 
-  constructor(folder: string, launcher: Launcher) {
-    this.folder = folder
+  constructor(ground: Ground, launcher: Launcher, chargesWriter: boolean) {
+    this.folder = ground.folder
+    this.notes = ground.notes
+    this.#ground = ground
     this.#launcher = launcher
+    this.#chargesWriter = chargesWriter
   }
 
-  create(path: string, bytesMax: number): Promise<void> {
-    return this.#launcher.createLayer(path, bytesMax)
+  async create(path: string, bytesMax: number): Promise<void> {
+    await this.#ground.makeRoom()
+    await this.#launcher.createLayer(path, bytesMax)
   }
 
   usage(path: string): Promise<number> {
@@ -94,32 +87,63 @@ class BtrfsVolume implements Volume {
   }
 
   async snapshot(from: string, to: string, bytesMax: number): Promise<void> {
+    await this.#ground.makeRoom()
     await this.#launcher.snapshotLayer(from, to)
-    // What was written before stays on the origin's account for as long as the snapshot has it, whatever the origin does
-    // with it: it gets that much more, so that its limit means the same as before.
-    if (bytesMax > 0) await this.#launcher.limitLayer(from, bytesMax + (await this.usage(from)))
+    await this.#allowMore(from, bytesMax)
+  }
+
+  async restore(from: string, to: string, { bytesMax }: Restored): Promise<void> {
+    await this.#ground.makeRoom()
+    if (this.#chargesWriter) return this.#launcher.cloneLayer(from, to, bytesMax)
+    await this.#launcher.cloneLayer(from, to)
+    await this.#limitMore(to, bytesMax)
+  }
+
+  async clone(from: string, to: string, bytesMax: number): Promise<void> {
+    await this.#launcher.cloneLayer(from, to)
+    await this.#allowMore(from, bytesMax)
+  }
+
+  /**
+   * What was written before stays on the origin's account for as long as the snapshot has it, whatever the origin does with it: it
+   * gets that much more, so that it can write as much as before.
+   */
+  async #allowMore(from: string, bytesMax: number): Promise<void> {
+    if (this.#chargesWriter) await this.#limitMore(from, bytesMax)
+  }
+
+  async #limitMore(path: string, bytesMax: number): Promise<void> {
+    if (bytesMax > 0) await this.#launcher.limitLayer(path, bytesMax + (await this.usage(path)))
   }
 }
 
+/** Sandboxes as plain folders, on any file system. */
 class FolderVolume implements Volume {
   readonly folder: string
   readonly unlimited: string
+  readonly copies: string
   readonly canRemoveInUse = false
+  readonly notes: readonly string[]
+  readonly #ground: Ground
   readonly #launcher: Launcher
+  /** A snapshot is not taken away while somebody copies it. */
+  readonly #turns = new Turns()
 
-  constructor(folder: string, launcher: Launcher, why: string) {
-    this.folder = folder
+  constructor(ground: Ground, launcher: Launcher, why: string) {
+    this.folder = ground.folder
+    this.notes = ground.notes
     this.unlimited = why
+    this.copies = `${canShare(ground.folder) ? "every file is cloned" : "everything is copied"}: ${why}`
+    this.#ground = ground
     this.#launcher = launcher
   }
 
-  create(path: string): Promise<void> {
+  async create(path: string): Promise<void> {
+    await this.#ground.makeRoom()
     try {
       mkdirSync(path, { mode: 0o700 })
-      return Promise.resolve()
     } catch (cause) {
-      const isTaken = errnoOf(cause) === "EEXIST"
-      return Promise.reject(isTaken ? new Fault("conflict", "that folder exists", { cause }) : cause)
+      throw errnoOf(cause) === "EEXIST" ? new Fault("conflict", "that folder exists", { cause }) : cause
     }
   }
 
@@ -128,33 +152,38 @@ class FolderVolume implements Volume {
   }
 
   remove(path: string): Promise<void> {
-    return this.#launcher.remove(path)
+    return this.#turns.take(path, () => this.#launcher.remove(path))
+  }
+
+  /** Under another name until it is whole. */
+  async snapshot(from: string, to: string): Promise<void> {
+    await this.#ground.makeRoom()
+    const draft = `${to}.part`
+    try {
+      await this.#launcher.copyTree(from, draft)
+      await rename(draft, to)
+    } catch (failure) {
+      await this.#launcher.remove(draft)
+      throw failure
+    }
+  }
+
+  async restore(from: string, to: string, { owned }: Restored): Promise<void> {
+    await this.#ground.makeRoom()
+    await this.#turns.take(from, () => this.#launcher.copyTree(from, to, owned))
   }
 }
 
-/** A runner that was killed has left it mounted. */
-function isMounted(folder: string): boolean {
-  const lines = readFileSync("/proc/self/mountinfo", "utf8").split("\n")
-  return lines.some((line) => line.split(" ")[4] === folder)
-}
-
-async function mountFile(file: string, folder: string): Promise<void> {
-  if (!existsSync(file)) await makeFile(file, folder)
-  // `mount` finds a loop device that still has the file, so it is never attached twice. Room that was freed comes back with a
-  // commit: every five seconds rather than every thirty.
-  await run("mount", ["-t", "btrfs", "-o", "loop,noatime,discard=async,commit=5", file, folder])
-}
-
-async function makeFile(file: string, folder: string): Promise<void> {
-  const { bavail, bsize } = statfsSync(folder)
-  const bytes = Math.floor((bavail * bsize * shareOfFree) / 2 ** 20) * 2 ** 20
-  if (bytes < smallestBytes) throw new Fault("limit", "there is too little room on the disk")
-  const draft = `${file}.tmp`
-  await rm(draft, { force: true })
-  const handle = await open(draft, "wx", 0o600)
-  // Sparse: it takes room on the disk as it is filled, and gives it back (`discard`).
-  await handle.truncate(bytes)
-  await handle.close()
-  await run("mkfs.btrfs", ["--quiet", "--metadata", "single", "--nodiscard", draft])
-  await rename(draft, file)
+/** Whether two files can have the same bytes here. */
+function canShare(folder: string): boolean {
+  const [one, other] = [join(folder, ".share-1"), join(folder, ".share-2")]
+  try {
+    writeFileSync(one, "shared")
+    copyFileSync(one, other, constants.COPYFILE_FICLONE_FORCE)
+    return true
+  } catch {
+    return false
+  } finally {
+    for (const path of [one, other]) rmSync(path, { force: true })
+  }
 }

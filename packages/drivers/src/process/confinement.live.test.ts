@@ -11,7 +11,7 @@ import { lackOf, type Sandbox } from "../driver.ts"
 import { exec } from "../init/exec.ts"
 import { Files } from "../init/files.ts"
 import { specOf } from "../spec-of.ts"
-import { defaultLimits, type SandboxSpec } from "../sandbox-spec.ts"
+import { defaultLimits, type Network, type SandboxSpec } from "../sandbox-spec.ts"
 import { machineImage, type ProcessDriver } from "./driver.ts"
 import { allPids, descendants, readProcess } from "./process-tree.ts"
 import { attack, Attacker } from "./testing/attacker.ts"
@@ -266,6 +266,7 @@ describe("the driver", () => {
     expect(loud.some((line) => line.sandbox === undefined)).toBe(true)
     expect(loud.some((line) => line.sandbox === sandbox.id)).toBe(true)
     expect((await sandbox.posture()).degraded).toContain("insecure_process_tier")
+    expect(driver.abilities.reasons["insecure_process_tier"]).toMatch(/not a security boundary/)
     for (const usual of ["shellTools", "browserTools", "namespaces", "ports"] as const) {
       expect(lackOf(driver, usual)).toMatch(/\w/)
     }
@@ -279,5 +280,12 @@ describe("the driver", () => {
     await expect(driver.create(spec({ mounts }), never)).rejects.toMatchObject({ code: "unsupported" })
     const image = { layers: ["/usr"] }
     await expect(driver.create(spec({ image }), never)).rejects.toMatchObject({ code: "unsupported" })
+    const networks: Network[] = [{ mode: "proxy", folder: outside }, { mode: "bridge" }, { mode: "host" }]
+    for (const network of networks) {
+      const asked = spec({ network })
+      const refusal = { code: "unsupported", hint: expect.stringMatching(/none/) as string }
+      await expect(driver.create(asked, never)).rejects.toMatchObject(refusal)
+      expect(await driver.exists(asked.id)).toBe(false)
+    }
   })
 })

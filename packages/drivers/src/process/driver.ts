@@ -14,7 +14,7 @@ import { IdRanges } from "../oci/id-ranges.ts"
 import type { ProcessName } from "../oci/launcher.ts"
 import { archOf } from "../oci/seccomp/syscalls.ts"
 import { Store } from "../oci/store.ts"
-import { Turns } from "../oci/turns.ts"
+import { Turns } from "@warren/base/turns.ts"
 import { checkSpec, type Image, type SandboxId, type SandboxSpec } from "../sandbox-spec.ts"
 import { startConfined, type Confined, type ConfineRequest } from "./confined.ts"
 import { endGroups, endKeeper, endStrays, until } from "./ending.ts"
@@ -225,6 +225,12 @@ export class ProcessDriver implements Driver {
         hint: "ask for diskBytes 0",
       })
     }
+    if (spec.network.mode !== "none") {
+      throw new Fault("unsupported", `the network "${spec.network.mode}" cannot be had: ${reasons["network"]}`, {
+        hint: 'ask for the network "none", or use the driver oci',
+      })
+    }
+    if (spec.from) throw new Fault("unsupported", `there are no snapshots: ${reasons["snapshot"]}`)
     if (spec.mounts.length > 0) throw new Fault("unsupported", `nothing can be mounted: ${reasons["mounts"]}`)
     const missing = spec.image.layers.find((layer) => !existsSync(layer))
     if (missing !== undefined) throw new Fault("not_found", `there is no image layer ${missing}`)

@@ -1,6 +1,6 @@
 import { faultCodes } from "@warren/base/fault.ts"
 import { z } from "zod"
-import { isFeed, type Call, type Contract, type Feed } from "../contract.ts"
+import { isFeed, isStream, type Call, type Contract, type Feed } from "../contract.ts"
 import { FaultData } from "../fault.ts"
 import { httpOf } from "./path.ts"
 
@@ -15,7 +15,7 @@ export function openApi(contract: Contract, options: OpenApiOptions): Json {
   const components: Json = {}
   const paths: Record<string, Json> = {}
   for (const [name, entry] of Object.entries(contract)) {
-    if (!entry.http) continue
+    if (!entry.http || isStream(entry)) continue
     const { method, path } = httpOf(entry.http)
     paths[path] = { ...paths[path], [method.toLowerCase()]: operation(name, entry, components) }
   }

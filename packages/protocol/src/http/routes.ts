@@ -7,6 +7,7 @@ import type { ContentfulStatusCode } from "hono/utils/http-status"
 import { streamSSE } from "hono/streaming"
 import {
   isFeed,
+  isStream,
   type Call,
   type Caller,
   type Context,
@@ -33,7 +34,7 @@ const heartbeatMs = 15_000
 export function routes<C extends Contract>(options: RouteOptions<C>): Hono {
   const app = new Hono()
   for (const [name, entry] of Object.entries(options.contract)) {
-    if (!entry.http) continue
+    if (!entry.http || isStream(entry)) continue
     const { method, path } = httpOf(entry.http)
     const handler = options.handlers[name] as (input: unknown, context: Context) => unknown
     const route = async (c: HonoContext): Promise<Response> => {

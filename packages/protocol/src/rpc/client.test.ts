@@ -314,7 +314,7 @@ describe("RpcClient with a server", () => {
 
   test("remote has the shape of the handlers at the other end", async () => {
     await using system = await System.start()
-    const plane = remote(wire, system.client)
+    const plane = remote(wire, system.client, () => Promise.reject(new Error("no stream is opened here")))
     const context = { signal: new AbortController().signal, caller: { name: "x" } }
     expect(await plane["echo.say"]({ value: 4, turns: 0 }, context)).toEqual({ value: 4 })
     const items = []

@@ -3,9 +3,19 @@ import type { z } from "zod"
 import { Fault } from "@warren/base/fault.ts"
 import { FrameChannel } from "@warren/base/frame-channel.ts"
 import { decodeJson, isJson } from "@warren/base/frame.ts"
-import { isFeed, type Answer, type Asked, type CallName, type Contract, type FeedName } from "../contract.ts"
-import type { Handlers, Item, Numbered } from "../contract.ts"
+import {
+  isCall,
+  isFeed,
+  isStream,
+  type Answer,
+  type Asked,
+  type CallName,
+  type Contract,
+  type FeedName,
+} from "../contract.ts"
+import type { Entry, Handlers, Item, Numbered, StreamName } from "../contract.ts"
 import { FeedBuffer } from "./feed-buffer.ts"
+import { openStream } from "./stream.ts"
 import { connectionId, Failed, FeedEnd, FeedItem, Out, rpcLimits, rpcVersion, Welcome } from "./wire.ts"
 
 interface CallOptions {
@@ -67,7 +77,7 @@ export class RpcClient<C extends Contract> implements AsyncDisposable {
   /** Aborted work rejects with the signal's reason, once the other side has stopped it (or had time enough to). */
   async call<K extends CallName<C>>(name: K, input: Asked<C, K>, options: CallOptions = {}): Promise<Answer<C, K>> {
     const entry = this.#contract[name]
-    if (!entry || isFeed(entry)) throw new Fault("internal", `${name} is not a call`)
+    if (!entry || !isCall(entry)) throw new Fault("internal", `${name} is not a call`)
     options.signal?.throwIfAborted()
     const out = await this.#ask(name, input, options.signal, options.timeoutMs ?? entry.timeoutMs ?? defaultTimeoutMs)
     return checked(name, entry.out, out) as Answer<C, K>
@@ -244,12 +254,20 @@ function checked(name: string, schema: z.ZodType, value: unknown): unknown {
 }
 
 /** A contract's handlers that ask somebody else: what is at the other end of a socket, in the shape of what is here. */
-export function remote<C extends Contract>(contract: C, client: RpcClient<C>): Handlers<C> {
-  const entries = Object.entries(contract).map(([name, entry]) => {
-    const ask = isFeed(entry)
+export function remote<C extends Contract>(
+  contract: C,
+  client: RpcClient<C>,
+  connect: (signal?: AbortSignal) => Promise<Duplex>,
+): Handlers<C> {
+  const ask = (name: string, entry: Entry) => {
+    if (isStream(entry)) {
+      return async (input: never, { signal }: { signal: AbortSignal }) =>
+        openStream(await connect(signal), contract, name as StreamName<C>, input, signal)
+    }
+    return isFeed(entry)
       ? (input: never, context: { signal: AbortSignal }) => client.feed(name as FeedName<C>, input, context)
       : (input: never, context: { signal: AbortSignal }) => client.call(name as CallName<C>, input, context)
-    return [name, ask]
-  })
-  return Object.fromEntries(entries) as Handlers<C>
+  }
+  const entries = Object.entries(contract).map(([name, entry]) => [name, ask(name, entry)] as const)
+  return Object.fromEntries(entries) as unknown as Handlers<C>
 }

@@ -1,13 +1,17 @@
 import type { Duplex } from "node:stream"
+import type { z } from "zod"
 import { Fault } from "@warren/base/fault.ts"
 import { FrameChannel } from "@warren/base/frame-channel.ts"
 import { decodeJson, isJson } from "@warren/base/frame.ts"
 import { messageOf } from "@warren/base/fault.ts"
 import type { Log } from "@warren/base/log.ts"
-import { isFeed, type Caller, type Context, type Contract, type Handlers, type Numbered } from "../contract.ts"
+import { isFeed, isStream, type Caller, type Context, type Contract, type Entry } from "../contract.ts"
+import type { Handlers, Numbered } from "../contract.ts"
+import type { Conversation } from "../conversation.ts"
 import { wireFault } from "../fault.ts"
 import { describeIssues } from "../issues.ts"
-import { Cancel, connectionId, Hello, Request, rpcLimits, rpcVersion } from "./wire.ts"
+import { ServedStream } from "./served-stream.ts"
+import { Cancel, connectionId, Hello, Open, Request, rpcLimits, rpcVersion } from "./wire.ts"
 
 export interface RpcServerOptions<C extends Contract> {
   readonly contract: C
@@ -17,6 +21,7 @@ export interface RpcServerOptions<C extends Contract> {
 }
 
 type AnyHandler = (input: unknown, context: Context) => Promise<unknown> | AsyncIterable<Numbered<unknown>>
+type AnyConversation = Conversation<unknown, unknown>
 
 /** One request being worked on. Its signal is made when somebody asks for it: most calls never do, and it costs 3 µs. */
 class Running implements Context {
@@ -48,6 +53,8 @@ export class RpcConnection<C extends Contract> implements AsyncDisposable {
   readonly #helloTimer: NodeJS.Timeout
   #isGreeted = false
   #isClosing = false
+  /** When the connection is one of a stream, everything that comes is for it. */
+  #stream: ServedStream | undefined
 
   constructor(stream: Duplex, caller: Caller, options: RpcServerOptions<C>) {
     this.#options = options
@@ -69,7 +76,7 @@ export class RpcConnection<C extends Contract> implements AsyncDisposable {
   /** Cancels what runs, waits until it has stopped, closes. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosing = true
-    this.#abortAll()
+    this.#abortAll(gone())
     await Promise.all(this.#settled)
     this.#channel.close()
   }
@@ -77,21 +84,32 @@ export class RpcConnection<C extends Contract> implements AsyncDisposable {
   #receive(body: Buffer): void {
     let id = connectionId
     try {
-      if (!isJson(body)) throw new Fault("unsupported", "no bytes are expected here")
+      if (!isJson(body)) return this.#receiveBytes(body.subarray(1))
       const message = decodeJson(body)
       if (typeof message["id"] === "number" && Number.isSafeInteger(message["id"])) id = message["id"]
-      this.#dispatch(message)
+      this.#dispatch(message, body.length)
     } catch (thrown) {
-      this.#fail(id, thrown)
+      if (this.#stream) this.#abortAll(Fault.from(thrown))
+      else this.#fail(id, thrown)
     }
   }
 
-  #dispatch(message: Readonly<Record<string, unknown>>): void {
+  #dispatch(message: Readonly<Record<string, unknown>>, bytes: number): void {
     if (!this.#isGreeted) return this.#greet(message)
     if ("cancel" in message) return this.#cancel(message)
-    const request = Request.safeParse(message)
+    if (this.#stream) return this.#stream.receive(message, bytes)
+    if ("open" in message) return this.#open(message)
+    this.#start(this.#read(Request.safeParse(message)))
+  }
+
+  #receiveBytes(bytes: Buffer): void {
+    if (!this.#stream) throw new Fault("unsupported", "no bytes are expected here")
+    this.#stream.receiveBytes(bytes)
+  }
+
+  #read<T>(request: z.ZodSafeParseResult<T>): T {
     if (!request.success) throw new Fault("invalid", `not a request: ${describeIssues(request.error)}`)
-    this.#start(request.data)
+    return request.data
   }
 
   #greet(message: Readonly<Record<string, unknown>>): void {
@@ -110,31 +128,66 @@ export class RpcConnection<C extends Contract> implements AsyncDisposable {
     this.#running.get(cancel.data.id)?.abort(new Fault("cancelled", "the caller cancelled"))
   }
 
+  #open(message: Readonly<Record<string, unknown>>): void {
+    const { id, open: name, in: input } = this.#read(Open.safeParse(message))
+    if (this.#isClosing) throw closing()
+    if (this.#running.size > 0) throw new Fault("invalid", "a stream needs a connection of its own")
+    const entry = this.#entry(name)
+    if (!isStream(entry)) throw new Fault("unsupported", `${name} is not a stream`)
+    const served = new ServedStream(this.#channel, id, entry)
+    this.#stream = served
+    this.#work(id, name, async (running) => {
+      try {
+        const conversation = await (this.#call(name, entry, input, running) as Promise<AnyConversation>)
+        await served.run(conversation, running.signal)
+        this.#channel.send({ id, end: true })
+      } finally {
+        served.close()
+      }
+    })
+    // Whatever the answer is, it is the last thing said here.
+    void Promise.all(this.#settled).then(() => this.#channel.finish())
+  }
+
   #start(request: { id: number; call: string; in: Record<string, unknown> }): void {
     if (this.#running.has(request.id)) {
       // An answer could not say which of the two it belongs to.
       return this.#channel.close(new Fault("invalid", `request ${request.id} is already running`))
     }
-    if (this.#isClosing) throw new Fault("unavailable", "the connection is closing")
+    if (this.#isClosing) throw closing()
     if (this.#running.size >= rpcLimits.inFlightMax) throw new Fault("limit", "too many requests at once")
+    this.#work(request.id, request.call, (running) => this.#answer(request, running))
+  }
+
+  #work(id: number, name: string, doing: (running: Running) => Promise<void>): void {
     const running = new Running(this.#caller)
-    this.#running.set(request.id, running)
-    const work = this.#answer(request, running)
-      .catch((thrown: unknown) => this.#fail(request.id, thrown, request.call))
+    this.#running.set(id, running)
+    const work = doing(running)
+      .catch((thrown: unknown) => this.#fail(id, thrown, name))
       .finally(() => {
-        this.#running.delete(request.id)
+        this.#running.delete(id)
         this.#settled.delete(work)
       })
     this.#settled.add(work)
   }
 
+  #entry(name: string): Entry {
+    const { contract } = this.#options
+    const entry = Object.hasOwn(contract, name) ? contract[name] : undefined
+    if (!entry) throw new Fault("unsupported", `there is no call "${name.slice(0, 64)}"`)
+    return entry
+  }
+
+  #call(name: string, entry: Entry, given: unknown, context: Context): ReturnType<AnyHandler> {
+    const input = entry.in.safeParse(given)
+    if (!input.success) throw new Fault("invalid", describeIssues(input.error), { subject: `call:${name}` })
+    return (this.#options.handlers[name] as AnyHandler)(input.data, context)
+  }
+
   async #answer(request: { id: number; call: string; in: unknown }, context: Context): Promise<void> {
-    const { contract, handlers } = this.#options
-    const entry = Object.hasOwn(contract, request.call) ? contract[request.call] : undefined
-    if (!entry) throw new Fault("unsupported", `there is no call "${request.call.slice(0, 64)}"`)
-    const input = entry.in.safeParse(request.in)
-    if (!input.success) throw new Fault("invalid", describeIssues(input.error), { subject: `call:${request.call}` })
-    const answer = (handlers[request.call] as AnyHandler)(input.data, context)
+    const entry = this.#entry(request.call)
+    if (isStream(entry)) throw new Fault("unsupported", `${request.call} is a stream: open it on its own connection`)
+    const answer = this.#call(request.call, entry, request.in, context)
     if (!isFeed(entry)) return this.#deliver({ id: request.id, out: entry.out.parse(await answer) }, context)
     for await (const { seq, item } of answer as AsyncIterable<Numbered<unknown>>) {
       context.signal.throwIfAborted()
@@ -180,10 +233,19 @@ export class RpcConnection<C extends Contract> implements AsyncDisposable {
   #end(fault: Fault | undefined): void {
     clearTimeout(this.#helloTimer)
     if (fault) this.#options.log("warn", "rpc.closed", { code: fault.code, message: fault.message })
-    this.#abortAll()
+    this.#stream?.close()
+    this.#abortAll(gone())
   }
 
-  #abortAll(): void {
-    for (const controller of this.#running.values()) controller.abort(new Fault("cancelled", "the connection closed"))
+  #abortAll(reason: Fault): void {
+    for (const running of this.#running.values()) running.abort(reason)
   }
+}
+
+function gone(): Fault {
+  return new Fault("cancelled", "the connection closed")
+}
+
+function closing(): Fault {
+  return new Fault("unavailable", "the connection is closing")
 }

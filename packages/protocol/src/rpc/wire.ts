@@ -15,6 +15,8 @@ export const rpcLimits = {
   /** How long a client waits for the peer to say that cancelled work has stopped. */
   cancelMs: 2_000,
   helloMs: 10_000,
+  /** How often a caller that is held back is told so. */
+  heldMs: 5_000,
 } as const
 
 const RequestId = z.int().min(1)
@@ -25,6 +27,8 @@ export const Welcome = z.object({
 })
 
 export const Request = z.object({ id: RequestId, call: z.string().max(128), in: z.record(z.string(), z.unknown()) })
+/** A stream has its connection to itself: after this, nothing else is asked on it. */
+export const Open = z.object({ id: RequestId, open: z.string().max(128), in: z.record(z.string(), z.unknown()) })
 export const Cancel = z.object({ id: RequestId, cancel: z.literal(true) })
 
 /** `id` 0 is the connection itself: what was sent could not be tied to a request. */
@@ -34,3 +38,8 @@ export const Out = z.object({ id: AnswerId, out: z.unknown() })
 export const Failed = z.object({ id: AnswerId, fault: FaultData })
 export const FeedItem = z.object({ id: AnswerId, seq: z.int().min(0), item: z.unknown() })
 export const FeedEnd = z.object({ id: AnswerId, end: z.literal(true) })
+export const Opened = z.object({ id: AnswerId, opened: z.literal(true) })
+/** A message of a stream, in either direction; its bytes are stream frames. */
+export const Say = z.object({ id: AnswerId, say: z.unknown() })
+/** Nothing to act on: what the caller has sent is waiting to be taken. */
+export const Held = z.object({ id: AnswerId, held: z.literal(true) })

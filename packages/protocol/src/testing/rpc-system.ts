@@ -1,6 +1,6 @@
 import type { Socket } from "node:net"
 import { Fault } from "@warren/base/fault.ts"
-import { decodeJson, encodeJson, FrameDecoder } from "@warren/base/frame.ts"
+import { decodeJson, encodeJson, FrameDecoder, isJson } from "@warren/base/frame.ts"
 import { createLog } from "@warren/base/log.ts"
 import { eventually } from "@warren/base/testing/eventually.ts"
 import { SocketPair } from "@warren/base/testing/socket-pair.ts"
@@ -8,6 +8,7 @@ import { z } from "zod"
 import { contract, type Handlers, type Received } from "../contract.ts"
 import { RpcClient } from "../rpc/client.ts"
 import { RpcConnection } from "../rpc/server.ts"
+import { openPipe, pipeModes, type PipeRecord } from "./pipe.ts"
 
 /** A contract that does on demand what a test wants to see. */
 export const wire = contract({
@@ -43,11 +44,18 @@ export const wire = contract({
     in: z.object({}),
     each: z.object({ n: z.int() }),
   },
+  "pipe.open": {
+    since: 1,
+    doc: "Bytes and messages both ways.",
+    in: z.object({ mode: z.enum(pipeModes).default("echo"), bytes: z.int().default(64 * 1024) }),
+    up: z.object({ op: z.string() }),
+    down: z.object({ ev: z.string() }),
+  },
 })
 
 export type Wire = typeof wire
 
-export class Answers {
+export class Answers implements PipeRecord {
   /** What happened inside the handlers, in order. */
   readonly events: string[] = []
   /** Items that feeds have handed over. */
@@ -74,6 +82,7 @@ export class Answers {
       "text.make": ({ chars }) => Promise.resolve({ text: "x".repeat(chars) }),
       "fault.throw": ({ kind }) => fail(kind),
       "count.up": (input, { signal }) => this.#count(input, signal),
+      "pipe.open": (input, context) => openPipe(this, input, context),
       "count.badly": async function* () {
         yield { seq: 1, item: { n: "one" } as unknown as { n: number } }
       },
@@ -158,17 +167,22 @@ export class System extends Served {
 /** A peer that speaks in frames, by hand. */
 export class RawPeer {
   readonly messages: Readonly<Record<string, unknown>>[] = []
+  /** Stream frames: their tags and bytes. */
+  readonly chunks: { tag: number; bytes: Buffer }[] = []
   readonly socket: Socket
   isClosed = false
 
   constructor(socket: Socket) {
     this.socket = socket
     const decoder = new FrameDecoder()
-    socket.on("data", (chunk: Buffer) =>
-      decoder.push(chunk, (body) => this.messages.push(decodeJson(Buffer.from(body)))),
-    )
+    socket.on("data", (chunk: Buffer) => decoder.push(chunk, (body) => this.#keep(Buffer.from(body))))
     socket.on("error", () => undefined)
     socket.on("close", () => (this.isClosed = true))
+  }
+
+  #keep(body: Buffer): void {
+    if (isJson(body)) this.messages.push(decodeJson(body))
+    else this.chunks.push({ tag: body[0] ?? 0, bytes: body.subarray(1) })
   }
 
   hello(): this {

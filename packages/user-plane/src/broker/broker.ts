@@ -11,6 +11,7 @@ import type { Lease, LeaseScope } from "./lease.ts"
 import type { Leases } from "./leases.ts"
 import { relay, type Relayed } from "./relay.ts"
 import { refusalOf, type Refusal } from "./refusal.ts"
+import { Runs } from "./runs.ts"
 
 /** Where the broker sends what it is given: the only places that ever see a key. */
 export interface Upstreams {
@@ -51,6 +52,15 @@ const usesMax = 1_000
 /** Shorter than servers keep an unused connection: one that they close at the same moment would fail a request. */
 const agentOptions = { keepAlive: true, timeout: 4_000, maxSockets: 128 }
 
+/** A request that is allowed, and where it goes. */
+interface Way {
+  readonly errand: Errand
+  readonly base: URL
+  readonly lease: Lease
+  /** Aborts when the lease ends first. */
+  readonly signal: AbortSignal
+}
+
 interface Note {
   lease: Lease | undefined
   destination: string | undefined
@@ -62,11 +72,15 @@ interface Note {
 export class Broker implements Disposable {
   readonly uses: Journal<BrokerUse>
   readonly #options: BrokerOptions
+  readonly #runs: Runs
+  readonly #watch: Disposable
   readonly #agents = { "http:": new HttpAgent(agentOptions), "https:": new HttpsAgent(agentOptions) }
 
   constructor(options: BrokerOptions) {
     this.#options = options
     this.uses = new Journal(usesMax, options.clock.now() * 1_000)
+    this.#runs = new Runs(options.clock, refused)
+    this.#watch = options.leases.watch((lease) => this.#runs.revoke(lease))
   }
 
   /** Answers what comes through the egress socket of this session's sandbox. */
@@ -75,6 +89,8 @@ export class Broker implements Disposable {
   }
 
   [Symbol.dispose](): void {
+    this.#watch[Symbol.dispose]()
+    this.#runs.close()
     for (const agent of Object.values(this.#agents)) agent.destroy()
   }
 
@@ -103,9 +119,20 @@ export class Broker implements Disposable {
     const asked = { session, scopes: errand.scopes, destination: note.destination, now: this.#options.clock.now() }
     note.refusal = token === undefined ? "no-lease" : refusalOf(note.lease, asked)
     if (note.refusal || !note.lease) throw refused(note.refusal ?? "unknown")
-    const key = await this.#key(note.lease.scope, host)
+    using run = this.#runs.begin(note.lease)
+    try {
+      note.relayed = await this.#relay(request, response, { errand, base, lease: note.lease, signal: run.signal })
+    } finally {
+      note.refusal = run.cut
+    }
+  }
+
+  async #relay(request: IncomingMessage, response: ServerResponse, way: Way): Promise<Relayed> {
+    const { errand, base, lease, signal } = way
+    const key = await this.#key(lease.scope, errand.host ?? base.host)
     const prefix = base.pathname.replace(/\/$/, "")
-    note.relayed = await relay(request, response, {
+    return await relay(request, response, {
+      signal,
       url: base,
       path: prefix + errand.path,
       keyHeader: keyHeader(errand, key),

@@ -42,10 +42,17 @@ const columns = "id, session, scope, destination, created_at, expires_at, revoke
 export class Leases {
   readonly #database: Database
   readonly #clock: Clock
+  readonly #watchers = new Set<(revoked: LeaseId) => void>()
 
   constructor(database: Database, clock: Clock) {
     this.#database = database
     this.#clock = clock
+  }
+
+  /** Tells of every lease that is revoked from now on, at once. Ends with what it returns. */
+  watch(watcher: (revoked: LeaseId) => void): Disposable {
+    this.#watchers.add(watcher)
+    return { [Symbol.dispose]: () => void this.#watchers.delete(watcher) }
   }
 
   /** The only moment at which the token can be read. */
@@ -94,13 +101,18 @@ export class Leases {
   /** Says whether there was one to revoke. */
   revoke(id: LeaseId): boolean {
     const sql = "UPDATE leases SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL"
-    return this.#database.run(sql, [this.#clock.now(), id]) > 0
+    const isRevoked = this.#database.run(sql, [this.#clock.now(), id]) > 0
+    if (isRevoked) for (const watcher of this.#watchers) watcher(id)
+    return isRevoked
   }
 
   /** At the end of a session. Says how many there were. */
   revokeSession(session: string): number {
+    const inForce = this.list(session)
     const sql = "UPDATE leases SET revoked_at = ? WHERE session = ? AND revoked_at IS NULL"
-    return this.#database.run(sql, [this.#clock.now(), session])
+    const count = this.#database.run(sql, [this.#clock.now(), session])
+    for (const { id } of inForce) for (const watcher of this.#watchers) watcher(id)
+    return count
   }
 
   /** Forgets what ended before then. */

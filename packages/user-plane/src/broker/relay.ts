@@ -21,6 +21,8 @@ interface Relay {
   readonly secrets: readonly string[]
   readonly agent: Agent
   readonly answerMs: number
+  /** Cuts it, also in the middle of an answer. */
+  readonly signal: AbortSignal
   /** Where a redirect leads in the broker's own paths; undefined when that is elsewhere. */
   location(to: string): string | undefined
 }
@@ -42,8 +44,10 @@ const fromThem: ReadonlySet<string> = new Set([
 
 /** Sends the request on with the real key in place of the lease, and the answer back as it comes. */
 export async function relay(request: IncomingMessage, response: ServerResponse, to: Relay): Promise<Relayed> {
+  to.signal.throwIfAborted()
   const sent = send(request, to)
   const hungUp = (): void => void sent.destroy()
+  to.signal.addEventListener("abort", hungUp, { once: true })
   request.socket.once("close", hungUp)
   let sentBytes = 0
   let receivedBytes = 0
@@ -60,8 +64,10 @@ export async function relay(request: IncomingMessage, response: ServerResponse, 
     return { status: incoming.statusCode ?? 502, sentBytes, receivedBytes }
   } catch (cause) {
     sent.destroy()
+    to.signal.throwIfAborted()
     throw cause instanceof Fault ? cause : new Fault("unavailable", "the destination does not answer", { cause })
   } finally {
+    to.signal.removeEventListener("abort", hungUp)
     request.socket.off("close", hungUp)
     request.unpipe(sent)
     request.resume()

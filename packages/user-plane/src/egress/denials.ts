@@ -1,3 +1,5 @@
+import { Fault } from "@warren/base/fault.ts"
+import type { Numbered } from "@warren/protocol/contract.ts"
 import { Journal } from "@warren/protocol/journal.ts"
 import { denialReasons, type DenialReason } from "./denied.ts"
 
@@ -45,6 +47,16 @@ export class Denials {
     const [oldest] = this.#kinds.keys()
     if (oldest !== undefined && this.#kinds.size > kindsMax) this.#kinds.delete(oldest)
     this.journal.append(denial)
+  }
+
+  /** Everything after that number (0: everything kept), at once: for who does not follow the feed. `resync` where some are no longer kept. */
+  since(after: number): Numbered<Denial>[] {
+    const kept = this.journal.tail(journalMax * 2)
+    const first = kept[0]?.seq ?? this.journal.last + 1
+    if (after !== 0 && (after < first - 1 || after > this.journal.last)) {
+      throw new Fault("resync", `refusals after ${after} are not kept`, { hint: "ask for those after 0" })
+    }
+    return kept.filter(({ seq }) => seq > after)
   }
 
   /** The newest of each kind, the latest first. */

@@ -1,6 +1,7 @@
 import type { Database } from "@warren/base/sqlite/database.ts"
 import type { Migration } from "@warren/base/sqlite/migrations.ts"
 import type { Row } from "@warren/base/sqlite/value.ts"
+import type { SandboxId } from "@warren/drivers/sandbox-spec.ts"
 import { digestOf, type Digest } from "./digest.ts"
 
 export interface LayerRecord {
@@ -8,6 +9,8 @@ export interface LayerRecord {
   readonly entries: number
   readonly bytes: number
   readonly opaque: readonly string[]
+  /** Where in its folder the layer is, when it came with what was around it. */
+  readonly inside: string
 }
 
 export interface ImageRecord {
@@ -41,6 +44,12 @@ export const migrations: readonly Migration[] = [
         key TEXT PRIMARY KEY, layer TEXT NOT NULL REFERENCES layers (digest), used_at INTEGER NOT NULL) STRICT;
       CREATE INDEX steps_layer ON steps (layer);`,
   },
+  {
+    name: "layers of sandboxes, sandboxes of builds",
+    sql: `
+      ALTER TABLE layers ADD COLUMN inside TEXT NOT NULL DEFAULT '';
+      CREATE TABLE workers (sandbox TEXT PRIMARY KEY) STRICT;`,
+  },
 ]
 
 /** What there is, by name and by digest, and who needs it. The foreign keys refuse to forget what somebody needs. */
@@ -51,9 +60,9 @@ export class Catalog {
     this.#database = database
   }
 
-  addLayer({ digest, entries, bytes, opaque }: LayerRecord): void {
-    const row = [digest, entries, bytes, JSON.stringify(opaque)]
-    this.#database.run("INSERT INTO layers (digest, entries, bytes, opaque) VALUES (?, ?, ?, ?)", row)
+  addLayer({ digest, entries, bytes, opaque, inside }: LayerRecord): void {
+    const row = [digest, entries, bytes, JSON.stringify(opaque), inside]
+    this.#database.run("INSERT INTO layers (digest, entries, bytes, opaque, inside) VALUES (?, ?, ?, ?, ?)", row)
   }
 
   layer(digest: Digest): LayerRecord | undefined {
@@ -116,6 +125,29 @@ export class Catalog {
     return this.#database.all("SELECT holder FROM holds WHERE image = ? ORDER BY holder", [id], (row) =>
       text(row["holder"]),
     )
+  }
+
+  /** Everybody who holds something and is not among these lets go. */
+  releaseOthers(holders: ReadonlySet<string>): string[] {
+    return this.#database.transaction(() => {
+      const all = this.#database.all("SELECT DISTINCT holder FROM holds", [], (row) => text(row["holder"]))
+      const gone = all.filter((holder) => !holders.has(holder))
+      for (const holder of gone) this.release(holder)
+      return gone
+    })
+  }
+
+  /** A sandbox that is there only to make something, written down before it is made. */
+  addWorker(sandbox: SandboxId): void {
+    this.#database.run("INSERT INTO workers (sandbox) VALUES (?)", [sandbox])
+  }
+
+  workers(): SandboxId[] {
+    return this.#database.all("SELECT sandbox FROM workers", [], (row) => text(row["sandbox"]) as SandboxId)
+  }
+
+  removeWorker(sandbox: SandboxId): void {
+    this.#database.run("DELETE FROM workers WHERE sandbox = ?", [sandbox])
   }
 
   /** What a step of a recipe made when it was last taken. */
@@ -186,6 +218,7 @@ function layerOf(row: Row): LayerRecord {
     entries: Number(row["entries"]),
     bytes: Number(row["bytes"]),
     opaque: JSON.parse(text(row["opaque"])) as string[],
+    inside: text(row["inside"]),
   }
 }
 

@@ -48,6 +48,20 @@ describe("an image in a sandbox", () => {
     expect(await text(sandbox, "id -u; cat /etc/passwd | wc -l", { user: "root" })).toBe("0\n3\n")
   })
 
+  test("the workspace and the home of an image are the user's, whoever had them", async () => {
+    const name = await imageOf(
+      busyboxTree(
+        folder("workspace/", { mode: 0o2555 }),
+        file("workspace/there", "x"),
+        folder("home/"),
+        folder("home/user/"),
+      ),
+    )
+    await using sandbox = await start(name)
+    const seen = "stat -c '%u:%g %a' /workspace /home/user /workspace/there; touch /workspace/x ~/x && echo ok"
+    expect(await text(sandbox, seen)).toBe("1000:1000 2755\n1000:1000 755\n0:0 644\nok\n")
+  })
+
   test("whiteouts and opaque folders hide what is below, owners and modes are those of the archive", async () => {
     const name = await imageOf(
       busyboxTree(

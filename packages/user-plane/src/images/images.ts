@@ -3,12 +3,14 @@ import { Fault } from "@warren/base/fault.ts"
 import type { Log } from "@warren/base/log.ts"
 import { timed } from "@warren/base/log.ts"
 import { hostImage } from "@warren/drivers/oci/host-image.ts"
-import type { Image } from "@warren/drivers/sandbox-spec.ts"
+import type { Driver, Sandbox } from "@warren/drivers/driver.ts"
+import type { Image, SandboxId, SandboxSpec } from "@warren/drivers/sandbox-spec.ts"
 import { join } from "node:path"
 import type { ImageRecord } from "./catalog.ts"
 import { isDigest, type Digest } from "./digest.ts"
+import { baseOf, checkHeight, lender, withLayers } from "./commit.ts"
 import { formatOf, opened, type ArchiveFormat } from "./import/archive.ts"
-import { importDocker, importOci, importRootfs, type Imported } from "./import/sources.ts"
+import { describe, importDocker, importOci, importRootfs, type Imported } from "./import/sources.ts"
 import { MergedView } from "./layer/merged.ts"
 import { archiveLimits, type ArchiveLimits } from "./limits.ts"
 import { ImageConfig, readJson } from "./manifest.ts"
@@ -62,6 +64,8 @@ const hostName = "host"
 export class Images implements AsyncDisposable {
   readonly store: LayerStore
   readonly #options: ImagesOptions
+  /** Of this process: those are not to be swept. */
+  readonly #workers = new Set<SandboxId>()
 
   private constructor(store: LayerStore, options: ImagesOptions) {
     this.store = store
@@ -113,6 +117,51 @@ export class Images implements AsyncDisposable {
   content(name: string): { readonly layers: readonly Digest[]; readonly config: ImageConfig["config"] } {
     const { config, rootfs } = readJson("the config of the image", ImageConfig, this.#find(name).config)
     return { layers: rootfs.diff_ids, config }
+  }
+
+  /** Makes an image of a stopped sandbox, which stays as it is. What the image it stands on says of itself, the new one says, too. */
+  commit(driver: Driver, sandbox: SandboxId, name: string, signal?: AbortSignal): Promise<Digest> {
+    return timed(this.#options.log, "image.commit", { image: name, sandbox }, async () => {
+      const names = [whole(name)]
+      return await lender(driver).lendLayer(sandbox, async (written) => {
+        using pins = new Pins(this.store)
+        const pin: Pin = (layers) => pins.add(layers)
+        const base = baseOf(this.store, written.image)
+        pin(base.layers)
+        const { digest } = await this.store.take(written, { signal, pin })
+        const layers = [...base.layers, digest]
+        checkHeight(layers)
+        const made = describe(withLayers(base.config, layers), layers)
+        return await this.#complete({ ...made, names: [] }, names, pins, signal)
+      })
+    })
+  }
+
+  /**
+   * A sandbox to work in while an image is made: gone when `work` is done, or, should this process be killed before that, with
+   * the next `sweep`.
+   */
+  async withWorker<T>(
+    driver: Driver,
+    spec: SandboxSpec,
+    signal: AbortSignal,
+    work: (sandbox: Sandbox) => Promise<T>,
+  ): Promise<T> {
+    this.#workers.add(spec.id)
+    this.store.catalog.addWorker(spec.id)
+    try {
+      await driver.create(spec, signal)
+      return await work(await driver.start(spec.id, signal))
+    } finally {
+      await this.#removeWorker(driver, spec.id)
+    }
+  }
+
+  /** Takes away sandboxes in which an earlier process was making an image. */
+  async sweep(driver: Driver): Promise<void> {
+    for (const id of this.store.catalog.workers()) {
+      if (!this.#workers.has(id)) await this.#removeWorker(driver, id)
+    }
   }
 
   /** Layers (the bottom one first) as something a sandbox starts from. What it is made of is pinned with `pin`. */
@@ -174,6 +223,11 @@ export class Images implements AsyncDisposable {
     this.store.catalog.release(holder)
   }
 
+  /** After a crash: whoever is not among these is gone, and lets go of what they held. Says who that was. */
+  releaseOthers(holders: Iterable<string>): string[] {
+    return this.store.catalog.releaseOthers(new Set(holders))
+  }
+
   /** Takes a name away, or an image with all its names. Its layers go with `gc`, when nobody uses it any more. */
   delete(name: string): void {
     if (name === hostName) throw new Fault("forbidden", "the image of the machine itself cannot be deleted")
@@ -195,6 +249,12 @@ export class Images implements AsyncDisposable {
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.store[Symbol.asyncDispose]()
+  }
+
+  async #removeWorker(driver: Driver, id: SandboxId): Promise<void> {
+    await driver.destroy(id)
+    this.store.catalog.removeWorker(id)
+    this.#workers.delete(id)
   }
 
   get #clock(): Clock {

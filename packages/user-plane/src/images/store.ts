@@ -1,17 +1,20 @@
 import { execFile } from "node:child_process"
 import { mkdirSync, readdirSync, renameSync } from "node:fs"
 import { mkdir, mkdtemp, rename, rm, stat } from "node:fs/promises"
-import { join } from "node:path"
+import { join, relative } from "node:path"
 import { promisify } from "node:util"
 import { Fault } from "@warren/base/fault.ts"
 import type { Log } from "@warren/base/log.ts"
 import { Scope } from "@warren/base/scope.ts"
 import { holdLock } from "@warren/base/single-instance.ts"
 import { Database } from "@warren/base/sqlite/database.ts"
-import { Turns } from "@warren/drivers/oci/turns.ts"
+import { Turns } from "@warren/base/turns.ts"
+import type { WrittenLayer } from "@warren/drivers/driver.ts"
 import { Catalog, migrations, type LayerRecord } from "./catalog.ts"
 import { hexOf, wrongDigest, type Digest } from "./digest.ts"
+import { packUpper } from "./layer/pack.ts"
 import { unpack } from "./layer/packed.ts"
+import { removeAround, settle } from "./layer/settle.ts"
 import type { ArchiveLimits } from "./limits.ts"
 
 const run = promisify(execFile)
@@ -76,9 +79,9 @@ export class LayerStore implements AsyncDisposable {
     return this.#options.limits
   }
 
-  /** Where a layer is, whether it is there or not. */
+  /** Where a layer that is there is. */
   folder(digest: Digest): string {
-    return join(this.#options.root, "layers/sha256", hexOf(digest))
+    return join(this.#place(digest), this.catalog.layer(digest)?.inside ?? "")
   }
 
   /** Where a blob is collected, byte by byte, over as many tries as it takes. */
@@ -121,18 +124,25 @@ export class LayerStore implements AsyncDisposable {
       entries: made.entries,
       bytes: made.fileBytes,
       opaque: made.opaque,
+      inside: "",
     }
     if (made.skipped.length > 0) {
       this.#options.log("info", "image.skipped", { layer: made.digest, entries: made.skipped.join(" ") })
     }
-    // A layer that the catalog knows must be whole after a power cut, too.
-    await run("sync", ["--file-system", root])
-    signal?.throwIfAborted()
-    pin([made.digest])
-    if (this.catalog.layer(made.digest)) return record
-    renameSync(root, this.folder(made.digest))
-    this.catalog.addLayer(record)
-    return record
+    return await this.#keep(root, record, { signal, pin })
+  }
+
+  /** Makes a layer of what a stopped sandbox has written, without copying it where that can be. */
+  async take(written: WrittenLayer, { signal, pin }: Omit<AddOptions, "expected">): Promise<LayerRecord> {
+    await using draft = await this.draft()
+    const clone = join(draft.path, "clone")
+    const root = await written.cloneTo(clone)
+    if (root === undefined) return await this.add(packUpper(written.folder), { signal, pin })
+    const inside = relative(clone, root)
+    await removeAround(clone, inside.split("/"))
+    const { limits } = this.#options
+    const record = { ...(await settle(root, { limits, signal })), inside }
+    return await this.#keep(clone, record, { signal, pin })
   }
 
   /** A folder that is gone when its owner is done, or when the store is next opened. */
@@ -146,7 +156,7 @@ export class LayerStore implements AsyncDisposable {
     await using draft = await this.draft()
     const { images, layers } = this.catalog.forget((digest) => this.#pins.has(digest), now - stepsMs)
     // At once, before anybody who misses one of them could have made it again.
-    for (const digest of layers) renameSync(this.folder(digest), join(draft.path, hexOf(digest)))
+    for (const digest of layers) renameSync(this.#place(digest), join(draft.path, hexOf(digest)))
     const blobs: string[] = []
     for (const name of readdirSync(join(this.#options.root, "blobs"))) {
       const path = join(this.#options.root, "blobs", name)
@@ -160,6 +170,23 @@ export class LayerStore implements AsyncDisposable {
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.#scope.close()
+  }
+
+  #place(digest: Digest): string {
+    return join(this.#options.root, "layers/sha256", hexOf(digest))
+  }
+
+  /** What a draft has made becomes a layer, unless there is the same already. */
+  async #keep(folder: string, record: LayerRecord, { signal, pin }: AddOptions): Promise<LayerRecord> {
+    // A layer that the catalog knows must be whole after a power cut, too.
+    await run("sync", ["--file-system", folder])
+    signal?.throwIfAborted()
+    pin([record.digest])
+    const known = this.catalog.layer(record.digest)
+    if (known) return known
+    renameSync(folder, this.#place(record.digest))
+    this.catalog.addLayer(record)
+    return record
   }
 
   /** By way of `drafts`: half of a layer must never be found where layers are. */

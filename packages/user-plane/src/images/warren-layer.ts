@@ -51,6 +51,11 @@ export function warrenLayer(image: MergedView): Buffer | undefined {
       throw new Fault("invalid", `/${path} of the image is not a folder`, { subject: `entry:/${path}` })
     }
     if (!stats) entries.set(path, { name: `${path}/`, kind: "folder", mode, uid: owner, gid: owner })
+    // Somewhere to work is the user's own, whoever made it.
+    else if (owner === user && (stats.uid !== user || (stats.mode & 0o700) !== 0o700)) {
+      const own = (stats.mode & 0o7777) | 0o700
+      entries.set(path, { name: `${path}/`, kind: "folder", mode: own, uid: user, gid: user })
+    }
   }
   for (const path of targets) {
     if (!image.stat(path.split("/"))?.isFile()) entries.set(path, file(path, ""))

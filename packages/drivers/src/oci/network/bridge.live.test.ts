@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process"
-import { mkdtempSync, realpathSync, rmSync } from "node:fs"
+import { existsSync, mkdtempSync, realpathSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join, resolve } from "node:path"
 import { promisify } from "node:util"
@@ -55,4 +55,20 @@ describe("sandboxes with an address of their own", () => {
     expect(seen["after"]).toEqual(seen["before"])
     expect(seen["at the end"]).toEqual(seen["before"])
   })
+})
+
+describe("sandboxes with an address, where firewalls pass nothing on", () => {
+  const root = realpathSync(mkdtempSync(join(tmpdir(), "wf-")))
+  afterAll(() => rmSync(root, { recursive: true, force: true }))
+
+  it("reach what is public and not forbidden by name, and leave the firewalls as they were", async ({ skip }) => {
+    const missing = ["iptables-nft", "iptables-legacy"].find((name) => !existsSync(join("/usr/sbin", name)))
+    if (missing !== undefined) return skip(`${missing} is not installed`)
+    const life = join(import.meta.dirname, "testing/firewall-life.ts")
+    const { stdout } = await run("unshare", ["--net", tsx, life, root, JSON.stringify(programs)])
+    const seen = JSON.parse(stdout) as Record<string, unknown>
+    expect(seen["reached"]).toEqual(["you are 10.9.9.1", "nothing"])
+    expect([seen["adopted"], seen["once"]]).toEqual(["you are 10.9.9.1", true])
+    expect(seen["after"]).toBe(seen["before"])
+  }, 60_000)
 })

@@ -1,18 +1,24 @@
-import { closeSync, existsSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
+import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
 import { isIPv4 } from "node:net"
 import { join } from "node:path"
 import { Fault } from "@warren/base/fault.ts"
-import type { ProcessName } from "../launcher.ts"
-import { startTicksOf } from "../process.ts"
+import type { LineRequest, ProcessName } from "../launcher.ts"
+import { blockIn, forwardChains, passIn } from "./firewall.ts"
 import { devices, isForwarding, routedDevices, setForwarding } from "./host.ts"
 import { anyDevice, lineOf, Slots, type Line } from "./line.ts"
 import { rules } from "./rules.ts"
-import { checkTools, run } from "./tools.ts"
+import { checkTools, runNft } from "./tools.ts"
 
 /** A sandbox that has an address, and whom it may ask for names. */
 export interface Connected {
   readonly slot: number
   readonly dns: readonly string[]
+}
+
+/** Who makes and removes the cables: the launcher. */
+interface Cables {
+  connectNetwork(process: ProcessName, line: LineRequest & Pick<Line, "gateway" | "address">): Promise<void>
+  disconnectNetwork(line: LineRequest): Promise<void>
 }
 
 /**
@@ -25,11 +31,13 @@ export class Bridge {
   /** What we changed on the host, written before it is changed: there are rules only if there is this. */
   readonly #changes: string
   readonly #slots = new Slots()
+  readonly #cables: Cables
   #rules: Promise<void> | undefined
   #closing: Promise<void> = Promise.resolve()
 
   /** `hash` is that of the data folder `root`. */
-  constructor(root: string, hash: string) {
+  constructor(root: string, hash: string, cables: Cables) {
+    this.#cables = cables
     this.#mark = hash.slice(0, 6)
     this.#table = `warren_${hash}`
     this.#changes = join(root, "network.json")
@@ -52,45 +60,38 @@ export class Bridge {
 
   /** Gives a running sandbox its address. Its rules are in force before. */
   async connect(sandbox: Connected, process: ProcessName): Promise<void> {
-    const line = this.#line(sandbox.slot)
+    const { device, gateway, address } = this.#line(sandbox.slot)
     await this.disconnect(sandbox)
-    const namespace = openSync(`/proc/${process.pid}/ns/net`, "r")
-    try {
-      // Only now is it certain whose network that is.
-      if (startTicksOf(process.pid) !== process.startTicks) throw new Fault("unavailable", "the sandbox has ended")
-      await Promise.all([this.#prepare(sandbox), run("ip", ["-batch", "-"], hostSide(line), namespace)])
-      setForwarding(line.device, true)
-      await run("nsenter", ["--net=/proc/self/fd/3", "ip", "-batch", "-"], sandboxSide(line), namespace)
-    } finally {
-      closeSync(namespace)
-    }
+    await this.#prepare()
+    await this.#cables.connectNetwork(process, { ...this.#request(sandbox), gateway, address })
+    setForwarding(device, true)
   }
 
   /** Puts the rules in force for a sandbox that has its address already, from an earlier process. */
   async restore(sandbox: Connected): Promise<void> {
-    if (!devices().includes(this.#line(sandbox.slot).device)) throw new Fault("unavailable", "its network is gone")
-    await this.#prepare(sandbox)
+    const { device } = this.#line(sandbox.slot)
+    if (!devices().includes(device)) throw new Fault("unavailable", "its network is gone")
+    await this.#prepare()
+    const pairs = this.#request(sandbox).resolvers.map((address) => `${device} . ${address}`)
+    if (pairs.length > 0) await runNft(`add element inet ${this.#table} resolvers { ${pairs.join(", ")} }\n`)
   }
 
   /** The kernel takes the cable away with the sandbox, but later: a new one with the same address would be in its way. */
   async disconnect(sandbox: Connected): Promise<void> {
-    const { device } = this.#line(sandbox.slot)
-    if (!devices().includes(device)) return
-    await this.#remove([device])
-    const elements = this.#resolversOf(sandbox)
-    // Added first: then there is something to delete, whatever was there.
-    if (elements !== undefined) await this.#nft(`add element ${elements}\ndelete element ${elements}\n`)
+    const request = this.#request(sandbox)
+    if (devices().includes(request.device)) await this.#cables.disconnectNetwork(request)
   }
 
   /** Removes what an earlier process left: cables that none of these has, and the rules when nobody needs them. */
   async sweep(running: readonly number[]): Promise<void> {
     const known = new Set(running.map((slot) => this.#line(slot).device))
     const ours = devices().filter((device) => device.startsWith(`${anyDevice}${this.#mark}`))
-    await this.#remove(ours.filter((device) => !known.has(device)))
+    const strays = ours.filter((device) => !known.has(device))
+    for (const device of strays) await this.#cables.disconnectNetwork({ device, table: this.#table, resolvers: [] })
     await this.#closeIfUnused()
   }
 
-  async #prepare(sandbox: Connected): Promise<void> {
+  async #prepare(): Promise<void> {
     await this.#closing
     this.#openWays()
     this.#rules ??= this.#load()
@@ -100,39 +101,21 @@ export class Bridge {
       this.#rules = undefined
       throw failure
     }
-    const elements = this.#resolversOf(sandbox)
-    if (elements !== undefined) await this.#nft(`add element ${elements}\n`)
   }
 
   #line(slot: number): Line {
     return lineOf(this.#mark, slot)
   }
 
-  #resolversOf({ slot, dns }: Connected): string | undefined {
-    const { device } = this.#line(slot)
-    const pairs = dns.filter((address) => isIPv4(address)).map((address) => `${device} . ${address}`)
-    return pairs.length === 0 ? undefined : `inet ${this.#table} resolvers { ${pairs.join(", ")} }`
+  #request({ slot, dns }: Connected): LineRequest {
+    return { device: this.#line(slot).device, table: this.#table, resolvers: dns.filter((address) => isIPv4(address)) }
   }
 
-  #nft(script: string): Promise<void> {
-    return run("nft", ["-f", "-"], script)
-  }
-
-  #load(): Promise<void> {
+  async #load(): Promise<void> {
     const onlyOurs = !isForwarding("all")
-    return this.#nft(rules({ table: this.#table, mark: this.#mark, onlyOurs }))
-  }
-
-  async #remove(unwanted: readonly string[]): Promise<void> {
-    if (unwanted.length === 0) return
-    const script = unwanted.map((device) => `link del ${device}\n`).join("")
-    try {
-      await run("ip", ["-force", "-batch", "-"], script)
-    } catch (failure) {
-      // The kernel may have been faster.
-      const left = new Set(devices())
-      if (unwanted.some((device) => left.has(device))) throw failure
-    }
+    await runNft(rules({ table: this.#table, mark: this.#mark, onlyOurs }))
+    const dropping = (await forwardChains()).filter(({ isDropping }) => isDropping)
+    for (const chain of dropping) await passIn(chain, this.#mark, this.#table)
   }
 
   /** What comes back must be passed on, too, by whatever device it comes. */
@@ -160,27 +143,12 @@ export class Bridge {
   }
 
   async #close(): Promise<void> {
-    await this.#nft(`table inet ${this.#table}\ndelete table inet ${this.#table}\n`)
+    for (const chain of await forwardChains()) await blockIn(chain, this.#table)
+    await runNft(`table inet ${this.#table}\ndelete table inet ${this.#table}\n`)
     // Another Warren may need them.
     const isAnybodyLeft = devices().some((device) => device.startsWith(anyDevice))
     const turnedOn = isAnybodyLeft || isForwarding("all") ? [] : (this.#turnedOn() ?? [])
     for (const device of turnedOn) setForwarding(device, false)
     rmSync(this.#changes, { force: true })
   }
-}
-
-function hostSide({ device, gateway }: Line): string {
-  return `link add ${device} type veth peer name eth0 netns /proc/self/fd/3
-link set ${device} addrgenmode none
-addr add ${gateway}/30 dev ${device}
-link set ${device} up
-`
-}
-
-function sandboxSide({ gateway, address }: Line): string {
-  return `link set eth0 addrgenmode none
-addr add ${address}/30 dev eth0
-link set eth0 up
-route add default via ${gateway}
-`
 }

@@ -29,6 +29,11 @@ export function lineOf(mark: string, slot: number): Line {
   }
 }
 
+export function rangeContains(address: string): boolean {
+  const [first = 0, second = 0] = address.split(".").map(Number)
+  return first === 198 && (second & ~1) === 18
+}
+
 function dotted(value: number): string {
   return [24, 16, 8, 0].map((shift) => (value >>> shift) & 255).join(".")
 }

@@ -3,14 +3,11 @@ import { accessSync, constants } from "node:fs"
 import { join } from "node:path"
 import { Fault } from "@warren/base/fault.ts"
 
-/** Debian's name of the package for each program that is used. */
-const packages = { ip: "iproute2", nft: "nftables", nsenter: "util-linux" } as const
-type Tool = keyof typeof packages
-
-/** Not everybody's PATH has the folders where these are. */
+/** Not everybody's PATH has the folders where such programs are. */
 const folders = ["/usr/sbin", "/sbin", "/usr/bin", "/bin"]
+const scriptMs = 30_000
 
-function find(tool: Tool): string | undefined {
+function find(tool: string): string | undefined {
   return folders
     .map((folder) => join(folder, tool))
     .find((path) => {
@@ -23,28 +20,35 @@ function find(tool: Tool): string | undefined {
     })
 }
 
-/** Refuses when a program is missing, by the names of the packages that have them. */
-export function checkTools(): void {
-  const missing = (Object.keys(packages) as Tool[]).filter((tool) => find(tool) === undefined)
-  if (missing.length === 0) return
-  throw new Fault("unsupported", `a network of its own needs ${missing.join(", ")}`, {
-    hint: `apt-get install ${missing.map((tool) => packages[tool]).join(" ")}`,
-  })
+export function hasTool(tool: string): boolean {
+  return find(tool) !== undefined
 }
 
-/** Runs one with a script on its stdin; `fd` is its descriptor 3. Rejects with what it said. */
-export function run(tool: Tool, args: readonly string[], script: string, fd?: number): Promise<void> {
+/** Refuses when there is nobody to write rules for us. */
+export function checkTools(): void {
+  if (hasTool("nft")) return
+  throw new Fault("unsupported", "a network of its own needs nft", { hint: "apt-get install nftables" })
+}
+
+/** All of the script, or nothing of it. Rejects with what was said. */
+export async function runNft(script: string): Promise<void> {
+  await run("nft", ["-f", "-"], script)
+}
+
+/** What it prints. Rejects with what it said. */
+export function run(tool: string, args: readonly string[], script = ""): Promise<string> {
   const program = find(tool) ?? tool
   return new Promise((resolve, reject) => {
-    const child = spawn(program, args, { stdio: ["pipe", "ignore", "pipe", ...(fd === undefined ? [] : [fd])] })
-    let said = ""
-    child.stderr?.on("data", (chunk: Buffer) => (said = (said + chunk.toString()).slice(-2_000)))
+    const child = spawn(program, args, { stdio: ["pipe", "pipe", "pipe"], timeout: scriptMs, killSignal: "SIGKILL" })
+    let [printed, said] = ["", ""]
+    child.stdout.on("data", (chunk: Buffer) => (printed += chunk.toString()))
+    child.stderr.on("data", (chunk: Buffer) => (said = (said + chunk.toString()).slice(-2_000)))
     const failed = (why: string, cause?: unknown): void =>
       reject(new Fault("unavailable", `the network could not be set up: ${tool} ${why}`, { cause }))
     child.once("error", (cause) => failed("cannot be run", cause))
-    child.once("close", (code) => (code === 0 ? resolve() : failed(`failed: ${said.trim()}`)))
+    child.once("close", (code) => (code === 0 ? resolve(printed) : failed(`failed: ${said.trim()}`)))
     // When it dies before it has read everything, its end tells why.
-    child.stdin?.on("error", () => undefined)
-    child.stdin?.end(script)
+    child.stdin.on("error", () => undefined)
+    child.stdin.end(script)
   })
 }

@@ -25,6 +25,8 @@ export interface PackOptions {
   readonly to?: Place
   /** Whether character devices and overlayfs's attributes mean what they mean in a writable layer. */
   readonly isUpper?: boolean
+  /** Told of every entry. */
+  readonly seen?: (entry: WritableEntry) => void
 }
 
 const pieceBytes = 256 * 1024
@@ -61,10 +63,19 @@ async function* inTurns(pieces: Iterable<Buffer>): AsyncGenerator<Buffer, void, 
 /** A stopped sandbox's writable layer as the archive of an image's layer. */
 export async function* packUpper(
   folder: string,
-  isLeftOut: (path: string) => boolean,
+  seen?: (entry: WritableEntry) => void,
 ): AsyncGenerator<Buffer, void, void> {
-  yield* pack(folder, { isUpper: true, isLeftOut })
+  yield* pack(folder, { isUpper: true, isLeftOut: isOurs, ...(seen ? { seen } : {}) })
   yield archiveEnd
+}
+
+/** Where things are mounted only while an image is made. */
+export const suppliesAt = "/run/supplies"
+const ours: ReadonlySet<string> = new Set(["run/warren", suppliesAt.slice(1)])
+
+/** What is part of every sandbox, or of those in which images are made, and of no image. */
+export function isOurs(path: string): boolean {
+  return ours.has(path)
 }
 
 class Packing implements Disposable {
@@ -95,18 +106,18 @@ class Packing implements Disposable {
     if (place.at(-1)?.startsWith(".wh.")) throw refused(inside, "has a name that means something else in a layer")
     const about = { ...this.#meta(stats), xattrs: this.#kept(inside) }
     if (stats.isDirectory()) {
-      yield writeHeader({ name: `${at.join("/")}/`, kind: "folder", ...about })
-      if (this.#isOpaque(inside)) yield writeHeader({ name: whiteoutName({ kind: "opaque", at }), kind: "file" })
+      yield this.#header({ name: `${at.join("/")}/`, kind: "folder", ...about })
+      if (this.#isOpaque(inside)) yield this.#header({ name: whiteoutName({ kind: "opaque", at }), kind: "file" })
       yield* this.below(place)
     } else if (stats.isSymbolicLink()) {
-      yield writeHeader({ name: at.join("/"), kind: "symlink", ...about, target: readlinkSync(path, "latin1") })
+      yield this.#header({ name: at.join("/"), kind: "symlink", ...about, target: readlinkSync(path, "latin1") })
     } else if (stats.isFile()) {
       const first = this.#links.get(stats.ino)
-      if (first !== undefined) return yield writeHeader({ name: at.join("/"), kind: "hardlink", target: first })
+      if (first !== undefined) return yield this.#header({ name: at.join("/"), kind: "hardlink", target: first })
       if (stats.nlink > 1) this.#links.set(stats.ino, at.join("/"))
-      yield* content(path, { name: at.join("/"), kind: "file", ...about })
+      yield* content(path, { name: at.join("/"), kind: "file", ...about }, (entry) => this.#header(entry))
     } else if (this.#options.isUpper && stats.isCharacterDevice() && stats.rdev === 0) {
-      yield writeHeader({ name: whiteoutName({ kind: "whiteout", at }), kind: "file" })
+      yield this.#header({ name: whiteoutName({ kind: "whiteout", at }), kind: "file" })
     }
   }
 
@@ -114,8 +125,16 @@ class Packing implements Disposable {
     this.#walk[Symbol.dispose]()
   }
 
-  #meta({ mode, uid, gid, mtimeMs }: Stats): Pick<WritableEntry, "mode" | "uid" | "gid" | "mtime"> {
-    return { mode: mode & 0o7777, uid, gid, mtime: Math.floor(mtimeMs / 1000), ...this.#options.owner }
+  #header(entry: WritableEntry): Buffer {
+    this.#options.seen?.(entry)
+    return writeHeader(entry)
+  }
+
+  #meta(stats: Stats): Pick<WritableEntry, "mode" | "uid" | "gid" | "mtime"> {
+    const { mode, uid, gid, mtimeMs } = stats
+    // What may change the user of a program is not kept in layers; of a folder it says something else.
+    const kept = this.#options.isUpper && stats.isFile() ? 0o1777 : 0o7777
+    return { mode: mode & kept, uid, gid, mtime: Math.floor(mtimeMs / 1000), ...this.#options.owner }
   }
 
   #kept(path: string): ReadonlyMap<string, Buffer> {
@@ -127,14 +146,18 @@ class Packing implements Disposable {
   }
 }
 
-function* content(path: Buffer, entry: WritableEntry): Generator<Buffer, void, void> {
+function* content(
+  path: Buffer,
+  entry: WritableEntry,
+  header: (entry: WritableEntry) => Buffer,
+): Generator<Buffer, void, void> {
   const file = openSync(path, readFlags)
   try {
     const stats = fstatSync(file)
     // Somebody may have put something else there since.
     if (!stats.isFile()) throw refused(entry.name, "is no file any more")
     const { size } = stats
-    yield writeHeader({ ...entry, sizeBytes: size })
+    yield header({ ...entry, sizeBytes: size })
     for (let at = 0; at < size;) {
       const piece = Buffer.alloc(Math.min(pieceBytes, size - at))
       const bytes = readSync(file, piece, 0, piece.length, at)

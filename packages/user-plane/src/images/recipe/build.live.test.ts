@@ -43,8 +43,6 @@ afterAll(async () => {
   await temp[Symbol.asyncDispose]()
 })
 
-const upperOf: BuildOptions["upperOf"] = (id) => join(subject.root, "volume", id, "data/root")
-
 async function made(recipe: string, more: Partial<BuildOptions> = {}): Promise<{ id: string; steps: string[] }> {
   const steps: string[] = []
   const progress = (event: ImageEvent): void => {
@@ -53,7 +51,6 @@ async function made(recipe: string, more: Partial<BuildOptions> = {}): Promise<{
   const id = await build({
     images,
     driver,
-    upperOf,
     context: temp.at("context"),
     name: "built",
     recipe,

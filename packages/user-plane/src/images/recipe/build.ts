@@ -2,32 +2,38 @@ import { Fault } from "@warren/base/fault.ts"
 import type { Driver } from "@warren/drivers/driver.ts"
 import { Execution } from "@warren/drivers/init/exec.ts"
 import type { SandboxSpec } from "@warren/drivers/sandbox-spec.ts"
-import type { SandboxId } from "@warren/drivers/sandbox-spec.ts"
 import { specOf } from "@warren/drivers/spec-of.ts"
+import type { LayerRecord } from "../catalog.ts"
+import { checkHeight, lender } from "../commit.ts"
 import { digestBytes, type Digest } from "../digest.ts"
 import type { Progress } from "../events.ts"
 import { describe } from "../import/sources.ts"
 import type { Images } from "../images.ts"
-import { packUpper } from "../layer/pack.ts"
 import { platformOf } from "../manifest.ts"
+import type { Pin } from "../store.ts"
 import { copyArchive, folderArchive, hashOf } from "./copy.ts"
 import { command, expand, mistake, pairs, readRecipe, words, type Step } from "./recipe.ts"
 
 export interface BuildOptions {
   readonly images: Images
   readonly driver: Driver
-  /** The folder a sandbox's root writes to; read when it has stopped. */
-  readonly upperOf: (id: SandboxId) => string
   readonly recipe: string
   /** Where COPY finds files. */
   readonly context: string
   readonly name: string
   readonly args?: Readonly<Record<string, string>>
+  /** What RUN has in its environment beside the recipe's: a proxy, say. It is not part of the image, and what it is changes no step. */
+  readonly env?: Readonly<Record<string, string>>
   /** How the sandboxes of RUN differ from the usual: limits, network. */
   readonly sandbox?: Partial<SandboxSpec>
   readonly stepMs?: number
   readonly progress?: Progress
   readonly signal?: AbortSignal
+}
+
+interface MakeOptions {
+  readonly signal: AbortSignal
+  readonly pin: Pin
 }
 
 const stepMsDefault = 30 * 60_000
@@ -38,6 +44,7 @@ const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bi
 /** Makes an image of a recipe: each RUN in a sandbox of its own, whose writable layer becomes the image's next one. */
 export async function build(options: BuildOptions): Promise<Digest> {
   const steps = readRecipe(options.recipe)
+  await options.images.sweep(options.driver)
   using work = new Build(options)
   for (const [index, step] of steps.entries()) {
     options.signal?.throwIfAborted()
@@ -71,14 +78,15 @@ class Build implements Disposable {
         told(false)
         return this.#from(step, filled)
       case "RUN":
-        return this.#layer(step, [command(step), this.#env, this.#args], told, (signal) => this.#run(step, signal))
+        return this.#layer(step, [command(step), this.#env, this.#args], told, (options) => this.#run(step, options))
       case "COPY":
         return this.#copy(step, words(step, filled), told)
       case "WORKDIR":
         this.#workdir = filled.startsWith("/") ? filled : `${this.#workdir.replace(/\/$/, "")}/${filled}`
-        return this.#layer(step, [this.#workdir], told, () => {
+        return this.#layer(step, [this.#workdir], told, async (options) => {
           using view = this.#options.images.view(this.#layers)
-          return Promise.resolve(folderArchive(view, this.#workdir))
+          const archive = folderArchive(view, this.#workdir)
+          return archive && (await this.#options.images.store.add(archive, options))
         })
       case "ENV":
         for (const [key, value] of pairs(step, filled)) this.#env.set(key, value)
@@ -154,7 +162,9 @@ class Build implements Disposable {
       using view = images.view(below)
       yield* files(view)
     }
-    return this.#layer(step, [target, uid, gid, await hashOf(files)], told, () => Promise.resolve(placed()))
+    return this.#layer(step, [target, uid, gid, await hashOf(files)], told, (options) =>
+      images.store.add(placed(), options),
+    )
   }
 
   /** The layer of a step: the one it made last time, if nothing it depends on has changed, or a new one. */
@@ -162,49 +172,44 @@ class Build implements Disposable {
     step: Step,
     depends: readonly unknown[],
     told: (isCached: boolean) => void,
-    make: (signal: AbortSignal) => Promise<AsyncIterable<Uint8Array> | undefined>,
+    make: (options: MakeOptions) => Promise<LayerRecord | undefined>,
   ): Promise<void> {
     const { images, signal = new AbortController().signal } = this.#options
-    const { store } = images
+    const { catalog } = images.store
     const about = [...depends].map((item) => (item instanceof Map ? [...(item as Map<string, string>)] : item))
     const key = digestBytes(JSON.stringify([this.#layers, step.verb, about, this.#workdir, this.#user]))
-    const known = store.catalog.step(key, Date.now())
+    const known = catalog.step(key, Date.now())
     told(known !== undefined)
     if (known !== undefined) {
       this.#pin([known])
       this.#layers.push(known)
       return
     }
-    const archive = await make(signal)
-    if (!archive) return
-    const { digest } = await store.add(archive, { signal, pin: (layers) => this.#pin(layers) })
-    store.catalog.addStep(key, digest, Date.now())
-    this.#layers.push(digest)
+    const made = await make({ signal, pin: (layers) => this.#pin(layers) })
+    if (!made) return
+    checkHeight([...this.#layers, made.digest])
+    catalog.addStep(key, made.digest, Date.now())
+    this.#layers.push(made.digest)
   }
 
-  async #run(step: Step, signal: AbortSignal): Promise<AsyncIterable<Uint8Array>> {
-    const { images, driver, upperOf, sandbox: changes } = this.#options
-    const spec = specOf(await images.stack(this.#layers, (layers) => this.#pin(layers), signal), changes)
-    await driver.create(spec, signal)
-    const destroy = (): Promise<void> => driver.destroy(spec.id)
-    try {
-      await this.#execute(step, await driver.start(spec.id, signal), signal)
+  async #run(step: Step, { signal, pin }: MakeOptions): Promise<LayerRecord> {
+    const { images, sandbox: changes } = this.#options
+    const driver = lender(this.#options.driver)
+    const spec = specOf(await images.stack(this.#layers, pin, signal), changes)
+    return await images.withWorker(driver, spec, signal, async (sandbox) => {
+      await this.#execute(step, sandbox, signal)
       await driver.stop(spec.id)
-    } catch (failure) {
-      await destroy()
-      throw failure
-    }
-    return (async function* () {
-      try {
-        yield* packUpper(upperOf(spec.id), (path) => path === "run/warren" || path === "run/warren/sudo.sock")
-      } finally {
-        await destroy()
-      }
-    })()
+      return await driver.lendLayer(spec.id, (written) => images.store.take(written, { signal, pin }))
+    })
   }
 
   async #execute(step: Step, sandbox: Awaited<ReturnType<Driver["start"]>>, signal: AbortSignal): Promise<void> {
-    const env = { PATH: defaultPath, ...Object.fromEntries(this.#args), ...Object.fromEntries(this.#env) }
+    const env = {
+      PATH: defaultPath,
+      ...this.#options.env,
+      ...Object.fromEntries(this.#args),
+      ...Object.fromEntries(this.#env),
+    }
     const timeoutMs = this.#options.stepMs ?? stepMsDefault
     const user = this.#user
     await using execution = await Execution.start(

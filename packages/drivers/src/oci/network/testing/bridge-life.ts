@@ -1,4 +1,4 @@
-import { execFileSync, spawn, type ChildProcess } from "node:child_process"
+import { execFileSync } from "node:child_process"
 import { once } from "node:events"
 import { readFileSync } from "node:fs"
 import { createServer, connect } from "node:net"
@@ -12,6 +12,7 @@ import { specOf } from "../../../spec-of.ts"
 import { openOciDriver, type OciDriver, type OciOptions } from "../../driver.ts"
 import { hostImage } from "../../host-image.ts"
 import { initPid } from "../../testing/invariants.ts"
+import { ip, machine } from "./machine.ts"
 
 /**
  * Sandboxes with addresses on a machine whose network is this test's own: `bridge-life ROOT PROGRAMS`, in a new network
@@ -20,31 +21,12 @@ import { initPid } from "../../testing/invariants.ts"
  */
 const [root = "", programs = "{}"] = process.argv.slice(2)
 const never = new AbortController().signal
-const ip = (...args: string[]): void => void execFileSync("ip", args)
 const open = (): Promise<OciDriver> =>
   openOciDriver({
     root,
     programs: JSON.parse(programs) as OciOptions["programs"],
     log: createLog((line) => process.stderr.write(line)),
   })
-
-/** A machine with servers, at the other end of the host's device `device`. */
-async function machine(device: string, host: string, addresses: readonly string[]): Promise<ChildProcess> {
-  const child = spawn("unshare", ["--net", process.execPath, join(import.meta.dirname, "outside.mjs")], {
-    stdio: ["ignore", "pipe", "inherit"],
-  })
-  await once(child.stdout, "data")
-  const there = (...args: string[]): void =>
-    void execFileSync("nsenter", [`--net=/proc/${child.pid}/ns/net`, "ip", ...args])
-  ip("link", "add", device, "type", "veth", "peer", "name", "eth0", "netns", String(child.pid))
-  ip("addr", "add", `${host}/24`, "dev", device)
-  ip("link", "set", device, "up")
-  there("link", "set", "lo", "up")
-  there("link", "set", "eth0", "up")
-  for (const address of addresses) there("addr", "add", address, "dev", "eth0")
-  there("route", "add", "default", "via", host)
-  return child
-}
 
 ip("link", "set", "lo", "up")
 const outside = await machine("up0", "10.9.9.1", ["10.9.9.2/24", "203.0.113.10/32", "169.254.169.254/32"])
