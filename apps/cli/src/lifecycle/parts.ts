@@ -1,0 +1,74 @@
+import { spawn, type ChildProcess } from "node:child_process"
+import { once } from "node:events"
+import { join } from "node:path"
+import type { Writable } from "node:stream"
+import { Fault } from "@warren/base/fault.ts"
+import type { Plan } from "./plan.ts"
+
+const stopMs = 10_000
+const forwardedFd = 3
+
+/** Warren's processes. When one ends by itself, all end: half a Warren helps nobody. */
+export class Parts implements AsyncDisposable {
+  readonly #plan: Plan
+  readonly #children: ChildProcess[] = []
+  readonly #broken = new AbortController()
+  #isStopping = false
+
+  constructor(plan: Plan) {
+    this.#plan = plan
+    const runner = this.#run("runner", { ...plan.settings, WARREN_FORWARDED: `/proc/self/fd/${forwardedFd}` })
+    const pipe = runner.stdio[forwardedFd] as Writable
+    // A runner that ends before it has read is reported by its exit.
+    pipe.on("error", () => undefined)
+    pipe.end(JSON.stringify(plan.forwarded))
+    this.#run("control", {})
+  }
+
+  /** Aborts when a part has ended by itself. */
+  get broken(): AbortSignal {
+    return this.#broken.signal
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isStopping = true
+    await Promise.all(this.#children.map(end))
+  }
+
+  #run(app: string, settings: Readonly<Record<string, string>>): ChildProcess {
+    const { programs, home, port, account } = this.#plan
+    const env = { ...environmentFor(account), ...settings, WARREN_HOME: home, WARREN_PORT: String(port) }
+    const child = spawn(process.execPath, [join(programs, `${app}.js`)], {
+      stdio: ["ignore", "ignore", "inherit", "pipe"],
+      env,
+      ...(account ? { uid: account.uid, gid: account.gid, cwd: "/" } : {}),
+    })
+    this.#children.push(child)
+    child.once("error", (cause) => this.#end(new Fault("unavailable", `${app} could not be started`, { cause })))
+    child.once("exit", (code, signal) => {
+      const how = signal ?? `exit code ${code}`
+      this.#end(new Fault("internal", `Warren's ${app} ended unexpectedly (${how})`, { hint: `see ${home}/runner/logs` }))
+    })
+    return child
+  }
+
+  #end(fault: Fault): void {
+    if (!this.#isStopping) this.#broken.abort(fault)
+  }
+}
+
+/** Another account's runner does not get the variables of whoever starts it. */
+function environmentFor(account: Plan["account"]): NodeJS.ProcessEnv {
+  if (!account) return process.env
+  return { PATH: process.env["PATH"], HOME: account.home, USER: account.name, LOGNAME: account.name }
+}
+
+/** Ask, wait, force. */
+async function end(child: ChildProcess): Promise<void> {
+  if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return
+  const gone = once(child, "exit")
+  child.kill("SIGTERM")
+  const force = setTimeout(() => child.kill("SIGKILL"), stopMs)
+  await gone
+  clearTimeout(force)
+}

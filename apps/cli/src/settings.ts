@@ -1,0 +1,8 @@
+import { count, text } from "@warren/base/settings.ts"
+import { homeSetting } from "@warren/protocol/places.ts"
+
+export const settings = {
+  home: homeSetting,
+  port: count("WARREN_PORT", 7777, "The loopback port of the API and the page.", { min: 1, max: 65_535 }),
+  config: text("WARREN_CONFIG", "", "The `runner.toml` to go by; `$WARREN_HOME/runner.toml` when unset."),
+}

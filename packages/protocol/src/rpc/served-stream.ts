@@ -1,0 +1,121 @@
+import type { FrameChannel } from "@warren/base/frame-channel.ts"
+import { Fault } from "@warren/base/fault.ts"
+import { Backlog } from "../backlog.ts"
+import type { Stream } from "../contract.ts"
+import { Chunk, type Conversation } from "../conversation.ts"
+import { pieceBytes } from "../framed.ts"
+import { describeIssues } from "../issues.ts"
+import { rpcLimits, Say } from "./wire.ts"
+
+type AnyConversation = Conversation<unknown, unknown>
+
+/** The server's end of a stream: carries what a conversation says to its caller, and what the caller says to it. */
+export class ServedStream {
+  readonly #channel: FrameChannel
+  readonly #id: number
+  readonly #entry: Stream
+  readonly #backlog: Backlog<Buffer | { readonly say: unknown }>
+  #heldTimer: NodeJS.Timeout | undefined
+
+  constructor(channel: FrameChannel, id: number, entry: Stream) {
+    this.#channel = channel
+    this.#id = id
+    this.#entry = entry
+    this.#backlog = new Backlog({ pause: () => this.#hold(), resume: () => this.#letGo() })
+  }
+
+  /** A message from the caller. What is wrong with it is thrown here. */
+  receive(message: Readonly<Record<string, unknown>>, bytes: number): void {
+    const said = Say.safeParse(message)
+    if (!said.success) throw new Fault("invalid", `not part of a stream: ${describeIssues(said.error)}`)
+    const checked = this.#entry.up.safeParse(said.data.say)
+    if (!checked.success) throw new Fault("invalid", describeIssues(checked.error))
+    this.#backlog.add({ say: checked.data }, bytes)
+  }
+
+  /** Bytes from the caller. Their memory is used again, so they are copied. */
+  receiveBytes(bytes: Buffer): void {
+    this.#backlog.add(Buffer.from(bytes), bytes.length)
+  }
+
+  /** Resolves when the conversation is over and has ended what it was about; throws what ended it, or the signal's reason. */
+  async run(conversation: AnyConversation, signal: AbortSignal): Promise<void> {
+    const aborted = untilAborted(signal)
+    try {
+      signal.throwIfAborted()
+      this.#channel.send({ id: this.#id, opened: true })
+      // Neither a handler that does not heed its signal nor one that does not take what is written holds this up.
+      await Promise.race([this.#carryDown(conversation), this.#carryUp(conversation), aborted.promise])
+    } finally {
+      aborted.forget()
+      this.close()
+      await conversation[Symbol.asyncDispose]()
+    }
+  }
+
+  /** Nothing of what the caller says is wanted any more. */
+  close(): void {
+    this.#backlog.drop(over)
+  }
+
+  async #carryDown(conversation: AnyConversation): Promise<void> {
+    for (;;) {
+      const item = await conversation.next()
+      if (item === undefined) return
+      if (item instanceof Chunk) await this.#sendBytes(item)
+      else this.#channel.send({ id: this.#id, say: this.#entry.down.parse(item) })
+      if (!this.#channel.hasRoom) await this.#channel.room()
+    }
+  }
+
+  async #sendBytes({ tag, bytes }: Chunk): Promise<void> {
+    for (let at = 0; at < bytes.length; at += pieceBytes) {
+      if (!this.#channel.hasRoom) await this.#channel.room()
+      // Copied: the piece is lent until the next is asked for, and the socket may still hold it then.
+      this.#channel.sendBytes(tag, Buffer.from(bytes.subarray(at, at + pieceBytes)))
+    }
+  }
+
+  /** Only ever ends by throwing: a caller with nothing more to say still listens. */
+  async #carryUp(conversation: AnyConversation): Promise<void> {
+    try {
+      for (;;) {
+        const item = await this.#backlog.next()
+        if ("say" in item) conversation.send(item.say)
+        else await conversation.write(item)
+      }
+    } catch (thrown) {
+      if (thrown !== over) throw thrown
+      await new Promise<never>(() => undefined)
+    }
+  }
+
+  /**
+   * A socket that is not read does not tell that its peer has gone; one that is written to does. So while the caller is held
+   * back it is told so, again and again.
+   */
+  #hold(): void {
+    this.#channel.pause()
+    this.#heldTimer = setInterval(() => {
+      if (this.#channel.hasRoom) this.#channel.send({ id: this.#id, held: true })
+    }, rpcLimits.heldMs)
+  }
+
+  #letGo(): void {
+    clearInterval(this.#heldTimer)
+    this.#channel.resume()
+  }
+}
+
+const over = Symbol("nothing more is read")
+
+function untilAborted(signal: AbortSignal): { readonly promise: Promise<never>; forget(): void } {
+  let abort = (): void => undefined
+  const promise = new Promise<never>((_, reject) => {
+    abort = () => reject(signal.reason)
+    signal.addEventListener("abort", abort, { once: true })
+  })
+  // Nobody may be listening yet, or any more.
+  promise.catch(() => undefined)
+  return { promise, forget: () => signal.removeEventListener("abort", abort) }
+}

@@ -1,0 +1,102 @@
+import { z } from "zod"
+import { contract } from "../contract.ts"
+
+const place = {
+  session: z.string().min(1).max(128).meta({ description: "Id or name of the session." }),
+  path: z.string().min(1).max(4095),
+}
+const user = { user: z.string().min(1).max(64).optional() }
+
+export const FileEntry = z
+  .object({
+    name: z.string().meta({ description: "What is not UTF-8 in it is replaced." }),
+    path: z.string(),
+    type: z.enum(["file", "dir", "symlink", "fifo", "socket", "char", "block"]),
+    size: z.int(),
+    mode: z.int(),
+    uid: z.int(),
+    gid: z.int(),
+    mtimeMs: z.int(),
+    target: z.string().optional(),
+  })
+  .meta({ id: "FileEntry" })
+
+const done = z.object({ ok: z.literal(true) })
+const whole = z.coerce.number().int().min(0)
+const flag = z.stringbool().or(z.boolean())
+
+export const fileCalls = contract({
+  "file.read": {
+    since: 1,
+    http: "GET /v1/sessions/{session}/files/content",
+    doc: "The bytes of a file, or of a part of it.",
+    in: z.object({ ...place, ...user, offset: whole.optional(), limit: whole.optional() }),
+    up: z.never(),
+    down: z.never(),
+  },
+  "file.write": {
+    since: 1,
+    http: "PUT /v1/sessions/{session}/files/content",
+    doc: "Write a file: nothing of it is seen until all of it is there.",
+    in: z.object({
+      ...place,
+      ...user,
+      mode: z.coerce.number().int().min(0).max(0o7777).optional(),
+      parents: flag.default(true),
+      append: flag.default(false),
+    }),
+    up: z.object({ op: z.literal("eof") }),
+    down: z.object({ ev: z.literal("written"), bytes: z.int() }),
+  },
+  "file.list": {
+    since: 1,
+    http: "GET /v1/sessions/{session}/files",
+    doc: "What is in a folder.",
+    in: z.object({
+      ...place,
+      ...user,
+      depth: z.coerce.number().int().min(1).max(64).default(1),
+      limit: z.coerce.number().int().min(1).max(5_000).default(1_000),
+    }),
+    out: z.object({ entries: z.array(FileEntry), truncated: z.boolean() }),
+  },
+  "file.stat": {
+    since: 1,
+    http: "GET /v1/sessions/{session}/files/stat",
+    doc: "One entry.",
+    in: z.object({ ...place, ...user }),
+    out: FileEntry,
+  },
+  "file.mkdir": {
+    since: 1,
+    http: "POST /v1/sessions/{session}/files/folders",
+    doc: "Make a folder.",
+    in: z.object({ ...place, ...user, parents: z.boolean().default(true) }),
+    out: done,
+  },
+  "file.move": {
+    since: 1,
+    http: "POST /v1/sessions/{session}/files/move",
+    doc: "Rename or move.",
+    in: z.object({ ...place, ...user, to: z.string().min(1).max(4095), overwrite: z.boolean().default(false) }),
+    out: done,
+  },
+  "file.remove": {
+    since: 1,
+    http: "DELETE /v1/sessions/{session}/files",
+    doc: "Remove a file, or a folder with everything in it.",
+    in: z.object({ ...place, ...user, recursive: flag.default(false) }),
+    out: done,
+  },
+  "file.watch": {
+    since: 1,
+    http: "GET /v1/sessions/{session}/files/watch",
+    doc: "Changes in a folder as they happen; `resync` when some were lost.",
+    in: z.object({ ...place, ...user, recursive: flag.default(false) }),
+    each: z.object({
+      kind: z.enum(["create", "write", "remove", "rename", "chmod"]),
+      path: z.string(),
+      to: z.string().optional(),
+    }),
+  },
+})

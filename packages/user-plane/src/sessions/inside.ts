@@ -1,0 +1,28 @@
+import { Fault } from "@warren/base/fault.ts"
+import type { Sandbox } from "@warren/drivers/driver.ts"
+import { ask } from "@warren/drivers/init/ask.ts"
+import { Files } from "@warren/drivers/init/files.ts"
+import { InitProcess } from "@warren/protocol/init.ts"
+import { z } from "zod"
+
+/** Programs that want to stay awake keep a file here whose time is in the future: `touch -d '+10 minutes' /tmp/keep-awake/me`. */
+export const keepAwakeFolder = "/tmp/keep-awake"
+/** So that a mistake, or a program that has died, does not hold it for ever. */
+const aheadMsMax = 24 * 3600_000
+
+/** Whether anything started through Warren still runs, or something inside asks to stay awake. */
+export async function lookInside(sandbox: Sandbox, now: number, signal: AbortSignal): Promise<"busy" | "quiet"> {
+  const { processes } = await ask(sandbox, { op: "ps" }, z.object({ processes: z.array(InitProcess) }), signal)
+  if (processes.some(({ running, shell }) => running && shell === null)) return "busy"
+  const entries = await awakeFiles(sandbox)
+  return entries.some(({ mtimeMs }) => mtimeMs > now && mtimeMs - now <= aheadMsMax) ? "busy" : "quiet"
+}
+
+async function awakeFiles(sandbox: Sandbox): Promise<{ readonly mtimeMs: number }[]> {
+  try {
+    return (await new Files(sandbox).list(keepAwakeFolder)).entries
+  } catch (failure) {
+    if (Fault.from(failure).code === "not_found") return []
+    throw failure
+  }
+}

@@ -1,0 +1,105 @@
+import type { Clock } from "@warren/base/clock.ts"
+import { Fault } from "@warren/base/fault.ts"
+import { newId } from "@warren/base/id.ts"
+import { canSnapshot, type Driver, type DriverName, type Snapshotting } from "@warren/drivers/driver.ts"
+import type { SnapshotId } from "@warren/drivers/sandbox-spec.ts"
+import type { Snapshot } from "@warren/protocol/user-plane/session.ts"
+import type { z } from "zod"
+import type { Sandboxes } from "./sandboxes.ts"
+import type { SessionRecord } from "./session-record.ts"
+import type { SnapshotRecord, SnapshotStore } from "./snapshot-store.ts"
+
+/** Frozen files of sessions: written down before they are made, and before they are taken away. */
+export class Snapshots {
+  readonly #store: SnapshotStore
+  readonly #sandboxes: Sandboxes
+  readonly #clock: Clock
+
+  constructor(store: SnapshotStore, sandboxes: Sandboxes, clock: Clock) {
+    this.#store = store
+    this.#sandboxes = sandboxes
+    this.#clock = clock
+  }
+
+  /** Of a session whose turn it is. */
+  async take(
+    session: SessionRecord,
+    how: { name?: string | undefined; isAutomatic?: boolean } = {},
+  ): Promise<SnapshotRecord> {
+    if (session.sandbox === undefined) throw new Fault("conflict", "the session has no files any more")
+    const { from: _, ...plan } = session.plan
+    const record: SnapshotRecord = {
+      id: newId("snp"),
+      session: session.id,
+      name: how.name,
+      plan,
+      createdAt: this.#clock.now(),
+      isAutomatic: how.isAutomatic ?? false,
+      parent: session.base,
+    }
+    const driver = this.#driver(plan.driver)
+    this.#store.add(record)
+    try {
+      await driver.snapshot(session.sandbox, record.id)
+    } catch (failure) {
+      await this.#remove(record, driver)
+      throw failure
+    }
+    this.#store.set(record.id, "ready")
+    return record
+  }
+
+  get(id: string): SnapshotRecord {
+    const record = this.#store.find(id)
+    if (!record) throw new Fault("not_found", "there is no such snapshot", { subject: `snapshot:${id}` })
+    return record
+  }
+
+  list(options: { session?: string | undefined; cursor?: string | undefined; limit: number }) {
+    const before = options.cursor === undefined ? undefined : Number(options.cursor)
+    const rows = this.#store.list({ session: options.session, before, limit: options.limit + 1 })
+    const items = rows.slice(0, options.limit)
+    const last = items.at(-1)
+    return {
+      items: items.map(({ record }) => shownSnapshot(record)),
+      ...(rows.length > options.limit && last ? { nextCursor: String(last.number) } : {}),
+    }
+  }
+
+  /** Sessions that began with it have their own copy: it can always go. */
+  async delete(id: string): Promise<void> {
+    const record = this.get(id)
+    this.#store.set(record.id, "removing")
+    await this.#remove(record, this.#driver(record.plan.driver))
+  }
+
+  /** Keeps the newest automatic ones of a session. */
+  async thin(session: string, keep: number): Promise<void> {
+    const automatic = this.#store.list({ session, limit: 1_000 }).filter(({ record }) => record.isAutomatic)
+    for (const { record } of automatic.slice(keep)) await this.delete(record.id)
+  }
+
+  /** After a crash: what was half made goes, and so does what nobody wrote down. */
+  async sweep(drivers: Iterable<Driver>): Promise<void> {
+    for (const record of this.#store.unfinished()) await this.#remove(record, this.#driver(record.plan.driver))
+    for (const driver of drivers) {
+      if (!canSnapshot(driver)) continue
+      for (const id of await driver.listSnapshots()) if (!this.#store.has(id)) await driver.removeSnapshot(id)
+    }
+  }
+
+  async #remove({ id }: { readonly id: SnapshotId }, driver: Snapshotting): Promise<void> {
+    await driver.removeSnapshot(id)
+    this.#store.delete(id)
+  }
+
+  #driver(name: DriverName): Driver & Snapshotting {
+    const driver = this.#sandboxes.driver(name)
+    if (canSnapshot(driver)) return driver
+    throw new Fault("unsupported", `the driver ${name} cannot make snapshots: ${driver.abilities.reasons["snapshot"]}`)
+  }
+}
+
+export function shownSnapshot({ plan, createdAt, ...record }: SnapshotRecord): z.output<typeof Snapshot> {
+  return { ...record, image: plan.image, createdAt: new Date(createdAt).toISOString() }
+}
