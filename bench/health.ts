@@ -12,5 +12,9 @@ export const healthOf = (pid: number) => ({
   build: "0123456789ab",
   pid,
   startedAt,
+  driver: "oci",
+  tools: { shell: true, browser: true },
+  sessions: { running: 3, all: 5 },
+  found: { adopted: 0, asleep: 0, lost: 0, forgotten: 0, waiting: 0, removed: 0 },
   degraded: [],
 })

@@ -81,6 +81,36 @@ export class Sandboxes implements AsyncDisposable {
     return taken
   }
 
+  /** Takes a snapshot and starts so many sandboxes from it; all of it is taken away again when it was measured. */
+  async fork(
+    sandbox: Sandbox,
+    count: number,
+    measured: (work: () => Promise<unknown>) => Promise<number>,
+  ): Promise<number> {
+    const from = newId("snp")
+    const children = Array.from({ length: count }, () => ({ ...this.spec(), from }))
+    const taken = await measured(async () => {
+      await this.#driver.snapshot(sandbox.id, from)
+      await inParallel(atOnce, count, async (index) => {
+        const child = children[index]
+        if (child) await this.create(child)
+      })
+    })
+    await this.#driver.removeSnapshot(from)
+    await inParallel(atOnce, count, async (index) => {
+      const child = children[index]
+      if (child) await this.destroy(child)
+    })
+    return taken
+  }
+
+  /** Has a sandbox write so much, and waits until the disk has it. */
+  async write(sandbox: Sandbox, megabytes: number): Promise<void> {
+    const command = `head -c ${megabytes}MB /dev/urandom > /workspace/data && sync -f /workspace/data`
+    const { code } = await exec(sandbox, { argv: ["sh", "-c", command] })
+    if (code !== 0) throw new Error(`could not write ${megabytes} MB`)
+  }
+
   async createMany(count: number): Promise<readonly Sandbox[]> {
     const made: Sandbox[] = []
     await inParallel(atOnce, count, async () => void made.push(await this.create()))

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto"
-import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises"
+import { cp, mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { rolldown } from "rolldown"
 import { buildConfine } from "../confine/build.ts"
@@ -9,12 +9,29 @@ import { buildLaunch, buildLibraries } from "../launch/build.ts"
 const out = "dist"
 const stampFile = join(out, ".stamp")
 /** What a build is made from. A change in any of it makes the next start build again. */
-const sources = ["packages", "apps", "init", "launch", "confine", "tools/bundle.ts", "package-lock.json"]
+const sources = [
+  "packages",
+  "apps",
+  "images",
+  "init",
+  "launch",
+  "confine",
+  "tools/bundle.ts",
+  "tools/doctor.ts",
+  "package-lock.json",
+]
 /** Loads a compiled binary by a path of its own making, which a bundle would break. */
 const external = ["libsql"]
-const apps = ["runner", "control"]
+const programs: Readonly<Record<string, string>> = {
+  runner: "apps/runner/src/main.ts",
+  control: "apps/control/src/main.ts",
+  cli: "apps/cli/src/main.ts",
+  doctor: "tools/doctor.ts",
+  // The SQL of users runs apart from the runner.
+  sql: "packages/user-plane/src/database/child.ts",
+}
 
-/** Compiles the C programs and bundles each app into one file, unless what is there was made from these very sources. */
+/** Compiles the C programs and bundles each program into one file, unless what is there was made from these very sources. */
 export async function bundle(): Promise<void> {
   const digest = await digestOf(sources)
   if ((await readFile(stampFile, "utf8").catch(() => "")) === digest) return
@@ -25,7 +42,8 @@ export async function bundle(): Promise<void> {
     await buildLaunch(draft)
     await buildLibraries(draft)
     await buildConfine(draft)
-    for (const app of apps) await bundleApp(app, draft, digest)
+    for (const [name, input] of Object.entries(programs)) await bundleProgram(input, join(draft, `${name}.js`), digest)
+    await cp("images", join(draft, "images"), { recursive: true })
     await writeFile(join(draft, ".stamp"), digest)
     // A Warren that runs from the old folder has its files open and goes on.
     await rm(out, { recursive: true, force: true })
@@ -35,14 +53,14 @@ export async function bundle(): Promise<void> {
   }
 }
 
-async function bundleApp(app: string, folder: string, digest: string): Promise<void> {
+async function bundleProgram(input: string, file: string, digest: string): Promise<void> {
   const build = await rolldown({
-    input: `apps/${app}/src/main.ts`,
+    input,
     platform: "node",
     external,
     transform: { target: "node20", define: { WARREN_BUILD: JSON.stringify(digest.slice(0, 12)) } },
   })
-  await build.write({ file: join(folder, `${app}.js`), format: "esm", minify: "dce-only", codeSplitting: false })
+  await build.write({ file, format: "esm", minify: "dce-only", codeSplitting: false })
   await build.close()
 }
 

@@ -43,7 +43,7 @@ async function make(image: ShippedImage): Promise<void> {
     }),
   )
   const images = scope.use(await Images.open({ root: driver.imagesFolder ?? join(root, "images"), log: silentLog }))
-  const options = { images, driver, recipes: resolve("images"), scratch: root, progress: show, signal: stop.signal }
+  const options = { images, driver, recipes: resolve("images"), progress: show, signal: stop.signal }
   const id = await buildShipped(image, options)
   const { bytes, layers } = images.inspect(id)
   const size = `${(bytes / 2 ** 20).toFixed(0)} MiB in ${layers.length} layers`

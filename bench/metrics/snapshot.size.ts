@@ -1,5 +1,3 @@
-import type { Sandbox } from "@warren/drivers/driver.ts"
-import { exec } from "@warren/drivers/init/exec.ts"
 import { defineMetric, elapsedMs } from "../metric.ts"
 import { Sandboxes } from "../sandboxes.ts"
 
@@ -13,16 +11,10 @@ export const metric = defineMetric({
     const sandboxes = await Sandboxes.open(context)
     const large = await sandboxes.create()
     const small = await sandboxes.create()
-    await write(large, 1_000)
-    await write(small, 10)
+    await sandboxes.write(large, 1_000)
+    await sandboxes.write(small, 10)
     return { sandboxes, large, small }
   },
   run: ({ sandboxes, large }) => sandboxes.snapshot(large, elapsedMs),
   baseline: { name: "at 10 MB", run: ({ sandboxes, small }) => sandboxes.snapshot(small, elapsedMs) },
 })
-
-async function write(sandbox: Sandbox, megabytes: number): Promise<void> {
-  const command = `head -c ${megabytes}MB /dev/urandom > /workspace/data && sync -f /workspace/data`
-  const { code } = await exec(sandbox, { argv: ["sh", "-c", command] })
-  if (code !== 0) throw new Error(`could not write ${megabytes} MB`)
-}

@@ -32,9 +32,11 @@ export async function runCli(args: readonly string[], terminal: Terminal, progra
   } catch (thrown) {
     if (isBroken) return brokenPipeExitCode
     const fault = Fault.from(thrown)
+    // Who pressed Ctrl-C knows.
+    if (fault.code === "cancelled" && interrupts.exitCode !== undefined) return interrupts.exitCode
     output.fail(fault)
     if (fault.code === "internal" && terminal.env["WARREN_DEBUG"]) console.error(thrown)
-    return interrupts.exitCode ?? faultCodes[fault.code].exitCode
+    return faultCodes[fault.code].exitCode
   }
 }
 

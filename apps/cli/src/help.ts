@@ -33,12 +33,16 @@ export function overview(verbs: readonly Verb[], painter: Painter): string {
 export function verbHelp(verb: Verb, painter: Painter): string {
   const own = Object.entries(verb.flags).filter(([key]) => !(key in commonFlags))
   const sections = [
-    `${verb.doc}`,
+    verb.doc,
     `${painter.paint("bold", "Usage")}\n  ${usageOf(verb)}`,
     section("Words", Object.values(verb.words).map(wordLine), painter),
     section("Flags", own.map(flagLine), painter),
     section("Flags of every verb", Object.entries(commonFlags).map(flagLine), painter),
-    section("Examples", verb.examples.map((line) => [line, ""] as const), painter),
+    section(
+      "Examples",
+      verb.examples.map((line) => [line, ""] as const),
+      painter,
+    ),
   ]
   return sections.filter((text) => text !== "").join("\n\n")
 }

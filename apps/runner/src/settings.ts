@@ -1,3 +1,49 @@
+import { count, oneOf, text } from "@warren/base/settings.ts"
 import { homeSetting } from "@warren/protocol/places.ts"
 
-export const settings = { home: homeSetting }
+export const settings = {
+  home: homeSetting,
+  driver: oneOf(
+    "WARREN_DRIVER",
+    "oci",
+    ["oci", "process"],
+    "How sandboxes are made unless a session asks for another way.",
+  ),
+  image: text("WARREN_IMAGE", "host", "The image of sessions that ask for none."),
+  sessionsMax: count("WARREN_SESSIONS_MAX", 2_000, "Sessions that are not over; one more is refused.", {
+    min: 1,
+    max: 100_000,
+  }),
+  poolMb: count("WARREN_POOL_MB", 256, "What sandboxes that wait ready may cost in memory, in MiB; 0: none wait.", {
+    min: 0,
+    max: 1_000_000,
+  }),
+  poolLeast: count("WARREN_POOL_LEAST", 4, "How many wait at least for sessions that ask for nothing special.", {
+    min: 0,
+    max: 10_000,
+  }),
+  cgroupParent: text(
+    "WARREN_CGROUP",
+    "",
+    "Where not run by root: a cgroup made for this user, as a path below every hierarchy.",
+  ),
+  anthropicUrl: text(
+    "WARREN_ANTHROPIC_URL",
+    "https://api.anthropic.com",
+    "Where the key broker sends what is for Anthropic.",
+  ),
+  openaiUrl: text("WARREN_OPENAI_URL", "https://api.openai.com", "Where the key broker sends what is for OpenAI."),
+  embeddingsUrl: text(
+    "WARREN_EMBEDDINGS_URL",
+    "",
+    "An OpenAI-compatible embeddings endpoint; memories are then also found by meaning.",
+  ),
+  embeddingsModel: text("WARREN_EMBEDDINGS_MODEL", "text-embedding-3-small", "The model asked for embeddings."),
+  embeddingsDimensions: count("WARREN_EMBEDDINGS_DIMENSIONS", 1536, "How long its vectors are.", { min: 1, max: 4096 }),
+  forwarded: text(
+    "WARREN_FORWARDED",
+    "",
+    "A file with variables for agents and sandboxes; `warren start` gives a pipe.",
+  ),
+  programs: text("WARREN_PROGRAMS", "", "The folder with Warren's programs; the one this file is in when unset."),
+}

@@ -2,28 +2,37 @@ import { userInfo } from "node:os"
 import { build, version } from "@warren/base/build-info.ts"
 import type { Journal } from "@warren/protocol/journal.ts"
 import type { UserPlane } from "@warren/protocol/user-plane.ts"
+import type { LocalUserPlane } from "@warren/user-plane/user-plane.ts"
 import type { Entry } from "./log-entries.ts"
 
 interface UserPlaneParts {
   readonly journal: Journal<Entry>
   readonly startedAt: Date
+  readonly driver: string
+  readonly plane: LocalUserPlane
   shutdown(): void
 }
 
-/** The user plane of this process. */
-export function userPlaneOf(parts: UserPlaneParts): UserPlane {
+/** The user plane of this process: the user's things, and what this process says of itself. */
+export function userPlaneOf({ plane, ...parts }: UserPlaneParts): UserPlane {
   let isStopping = false
+  const status = (): "ok" | "degraded" | "stopping" =>
+    isStopping ? "stopping" : plane.degraded.length > 0 ? "degraded" : "ok"
   return {
-    "health.check": () =>
-      Promise.resolve({
-        status: isStopping ? ("stopping" as const) : ("ok" as const),
-        user: userInfo().username,
-        version,
-        build,
-        pid: process.pid,
-        startedAt: parts.startedAt.toISOString(),
-        degraded: [],
-      }),
+    ...plane.handlers,
+    "health.check": async () => ({
+      status: status(),
+      user: userInfo().username,
+      version,
+      build,
+      pid: process.pid,
+      startedAt: parts.startedAt.toISOString(),
+      driver: parts.driver,
+      tools: plane.tools,
+      sessions: plane.engine.sessions.counts(),
+      found: plane.engine.found,
+      degraded: [...plane.degraded],
+    }),
     "logs.read": ({ limit }) =>
       Promise.resolve({ entries: fitting(parts.journal.tail(limit).map(({ seq, item }) => ({ seq, entry: item }))) }),
     "logs.follow": ({ after }, { signal }) => parts.journal.read(after, signal),

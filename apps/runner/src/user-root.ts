@@ -12,7 +12,7 @@ export interface UserRoot {
 
 export async function openUserRoot(home: string): Promise<UserRoot> {
   const path = runnerRootOf(home)
-  for (const folder of ["ipc", "logs", "internal"]) await mkdir(join(path, folder), { recursive: true, mode: 0o700 })
+  for (const folder of ["shared", "tmp", "vault", "ipc", "logs", "internal", "sandboxes"]) await mkdir(join(path, folder), { recursive: true, mode: 0o700 })
   return {
     path,
     rpcSocket: rpcSocketOf(home),

@@ -38,6 +38,24 @@ export function count(
   }
 }
 
+export function oneOf<const T extends string>(
+  variable: string,
+  fallback: T,
+  choices: readonly T[],
+  doc: string,
+): Setting<T> {
+  return {
+    variable,
+    fallback,
+    doc,
+    read(value) {
+      const found = choices.find((one) => one === value)
+      if (found === undefined) throw new Fault("invalid", `${variable} is "${value}", not one of ${choices.join(", ")}`)
+      return found
+    },
+  }
+}
+
 /** Reads every setting once. Only `main.ts` calls this: below it, code receives values. */
 export function load<S extends Settings>(
   settings: S,

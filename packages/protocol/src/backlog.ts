@@ -5,7 +5,7 @@ interface Gate {
 }
 
 /** Past this the peer is held back, until half of it was read. */
-export const backlogBytesMax = 1024 * 1024
+export const backlogBytesMax = 2 * 1024 * 1024
 /** What keeping one thing costs besides its bytes: a million pieces of one byte are not one mebibyte. */
 const itemBytes = 256
 
@@ -36,6 +36,11 @@ export class Backlog<T> {
     this.#bytes += cost
     if (!this.#isHeld && this.#bytes > backlogBytesMax) this.#hold(true)
     this.#awake()
+  }
+
+  /** Memory that what is kept lies in and that was not counted with it; negative when it is given back. */
+  charge(bytes: number): void {
+    this.#bytes += bytes
   }
 
   /** Asking for the next says that the one before is done with. Throws how it ended when everything was read. */

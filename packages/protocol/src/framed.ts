@@ -70,9 +70,12 @@ export class Framed<Message extends object> implements AsyncDisposable {
     return Promise.resolve()
   }
 
+  /** A piece is counted as the memory it came in: one byte may be all there is in a quarter of a mebibyte. */
   #keep(tag: StreamTag, bytes: Buffer): void {
-    this.#uses.set(bytes.buffer, (this.#uses.get(bytes.buffer) ?? 0) + 1)
-    this.#backlog.add(new Chunk(tag, bytes), bytes.length)
+    const uses = this.#uses.get(bytes.buffer) ?? 0
+    this.#uses.set(bytes.buffer, uses + 1)
+    if (uses === 0) this.#backlog.charge(bytes.buffer.byteLength)
+    this.#backlog.add(new Chunk(tag, bytes), 0)
   }
 
   /** The reader is done with a chunk: its memory goes back when no other chunk is in it. */
@@ -80,6 +83,7 @@ export class Framed<Message extends object> implements AsyncDisposable {
     const uses = (this.#uses.get(bytes.buffer) ?? 1) - 1
     if (uses > 0) return void this.#uses.set(bytes.buffer, uses)
     this.#uses.delete(bytes.buffer)
+    this.#backlog.charge(-bytes.buffer.byteLength)
     if (isRecycling(this.#stream)) this.#stream.recycle(bytes.buffer)
   }
 }

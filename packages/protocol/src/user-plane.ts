@@ -27,6 +27,16 @@ export const Health = z
       .object({ shell: z.boolean(), browser: z.boolean() })
       .meta({ description: "What agents may be given here." }),
     sessions: z.object({ running: z.int(), all: z.int() }),
+    found: z
+      .object({
+        adopted: z.int(),
+        asleep: z.int(),
+        lost: z.int(),
+        forgotten: z.int(),
+        waiting: z.int(),
+        removed: z.int(),
+      })
+      .meta({ description: "What the runner before it had left." }),
     degraded: z.array(Degraded),
   })
   .meta({ id: "Health", description: "What a runner knows about itself." })

@@ -62,7 +62,8 @@ export const flag = {
   port: (doc: string) => single("PORT", doc, readPort),
   choice: <const C extends readonly string[]>(choices: C, doc: string): Flag<C[number] | undefined> => ({
     ...single(choices.join("|"), doc, (text, name) => {
-      if (choices.includes(text)) return text as C[number]
+      const chosen = choices.find((each) => each === text)
+      if (chosen !== undefined) return chosen
       throw new Fault("invalid", `${name} must be one of ${choices.join(", ")}, not "${text}"`)
     }),
     choices,
@@ -74,6 +75,8 @@ export const flag = {
     ...options,
     read: (texts) => texts,
   }),
+  /** `NAME=VALUE`, once, as it was written. */
+  pair: (doc: string) => single("NAME=VALUE", doc, (text, name) => pairOf(text, name).join("=")),
   /** `NAME=VALUE`, many times; the last one of a name counts. */
   pairs: (doc: string, options: FlagOptions = {}): Flag<Readonly<Record<string, string>>> => ({
     value: "NAME=VALUE",

@@ -19,13 +19,13 @@ interface Given {
 export async function forwardedOf(place: Place, given: Given, env: Environment): Promise<Forwarded> {
   const files = await Promise.all(given.envFile.map(readEnvFile))
   const said = [...files.flat(), ...given.env].flatMap((variable) => [...valueOf(variable, env)])
-  const forShell = said.filter(([name]) => name.startsWith(shellPrefix) && name.length > shellPrefix.length)
+  const forSandbox = said.filter(([name]) => name.startsWith(shellPrefix) && name.length > shellPrefix.length)
   const forAgent = said.filter(([name]) => !name.startsWith(shellPrefix))
   return {
     agent: Object.fromEntries([...set(place.agentKeys, env), ...forAgent]),
     shell: Object.fromEntries([
       ...set(place.shellKeys, env),
-      ...forShell.map(([name, value]) => [name.slice(shellPrefix.length), value] as const),
+      ...forSandbox.map(([name, value]) => [name.slice(shellPrefix.length), value] as const),
     ]),
   }
 }

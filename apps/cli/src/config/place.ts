@@ -69,7 +69,9 @@ function userOf(toml: RunnerToml, { user, file }: { user: string | undefined; fi
   const users = Object.keys(toml.users)
   if (user !== undefined) {
     if (users.includes(user)) return user
-    throw new Fault("not_found", `there is no user "${user}" in ${file}`, { hint: `there is: ${users.join(", ") || "none"}` })
+    throw new Fault("not_found", `there is no user "${user}" in ${file}`, {
+      hint: `there is: ${users.join(", ") || "none"}`,
+    })
   }
   if (users.length < 2) return users[0]
   throw new Fault("invalid", `${file} has ${users.length} users`, { hint: `say which: --user ${users.join(" | ")}` })

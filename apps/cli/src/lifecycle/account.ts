@@ -13,7 +13,9 @@ export function accountOf(name: string | undefined): Plan["account"] {
     .find((entry) => entry.startsWith(`${name}:`))
   if (line === undefined) throw new Fault("not_found", `there is no Linux account "${name}"`)
   if (me.uid !== 0) {
-    throw new Fault("forbidden", `only root and ${name} can start the runner of ${name}`, { hint: `sudo -u ${name} warren …` })
+    throw new Fault("forbidden", `only root and ${name} can start the runner of ${name}`, {
+      hint: `sudo -u ${name} warren …`,
+    })
   }
   const [, , uid, gid, , home = "/"] = line.split(":")
   return { name, uid: Number(uid), gid: Number(gid), home }

@@ -1,9 +1,9 @@
 import { spawn, type ChildProcess } from "node:child_process"
 import { once } from "node:events"
 import { join } from "node:path"
-import type { Writable } from "node:stream"
 import { Fault } from "@warren/base/fault.ts"
 import type { Plan } from "./plan.ts"
+import { unnamedFile } from "./unnamed-file.ts"
 
 const stopMs = 10_000
 const forwardedFd = 3
@@ -17,11 +17,9 @@ export class Parts implements AsyncDisposable {
 
   constructor(plan: Plan) {
     this.#plan = plan
-    const runner = this.#run("runner", { ...plan.settings, WARREN_FORWARDED: `/proc/self/fd/${forwardedFd}` })
-    const pipe = runner.stdio[forwardedFd] as Writable
-    // A runner that ends before it has read is reported by its exit.
-    pipe.on("error", () => undefined)
-    pipe.end(JSON.stringify(plan.forwarded))
+    using forwarded = unnamedFile(JSON.stringify(plan.forwarded), plan.account)
+    const settings = { ...plan.settings, WARREN_FORWARDED: `/proc/self/fd/${forwardedFd}` }
+    this.#run("runner", settings, forwarded.fd)
     this.#run("control", {})
   }
 
@@ -35,11 +33,11 @@ export class Parts implements AsyncDisposable {
     await Promise.all(this.#children.map(end))
   }
 
-  #run(app: string, settings: Readonly<Record<string, string>>): ChildProcess {
+  #run(app: string, settings: Readonly<Record<string, string>>, fd?: number): void {
     const { programs, home, port, account } = this.#plan
     const env = { ...environmentFor(account), ...settings, WARREN_HOME: home, WARREN_PORT: String(port) }
     const child = spawn(process.execPath, [join(programs, `${app}.js`)], {
-      stdio: ["ignore", "ignore", "inherit", "pipe"],
+      stdio: ["ignore", "ignore", "inherit", ...(fd === undefined ? [] : [fd])],
       env,
       ...(account ? { uid: account.uid, gid: account.gid, cwd: "/" } : {}),
     })
@@ -47,9 +45,10 @@ export class Parts implements AsyncDisposable {
     child.once("error", (cause) => this.#end(new Fault("unavailable", `${app} could not be started`, { cause })))
     child.once("exit", (code, signal) => {
       const how = signal ?? `exit code ${code}`
-      this.#end(new Fault("internal", `Warren's ${app} ended unexpectedly (${how})`, { hint: `see ${home}/runner/logs` }))
+      this.#end(
+        new Fault("internal", `Warren's ${app} ended unexpectedly (${how})`, { hint: `see ${home}/runner/logs` }),
+      )
     })
-    return child
   }
 
   #end(fault: Fault): void {

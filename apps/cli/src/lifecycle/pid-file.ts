@@ -51,7 +51,9 @@ export function isAlive({ pid, startTicks }: Holder): boolean {
 }
 
 function alreadyRunning(home: string, { pid }: Holder): Fault {
-  return new Fault("conflict", `Warren is already running on ${home} (pid ${pid})`, { hint: "stop it with: warren stop" })
+  return new Fault("conflict", `Warren is already running on ${home} (pid ${pid})`, {
+    hint: "stop it with: warren stop",
+  })
 }
 
 function jsonOf(file: string): unknown {

@@ -21,7 +21,8 @@ export async function planOf(flags: StartFlags, desk: Desk): Promise<Plan> {
   // The arguments may hold keys, and everybody on this machine can list them.
   process.title = "warren start"
   const place = await desk.place()
-  if (flags.insecure && flags.driver === "oci") throw new Fault("invalid", "--insecure and --driver oci exclude each other")
+  if (flags.insecure && flags.driver === "oci")
+    throw new Fault("invalid", "--insecure and --driver oci exclude each other")
   const driver = flags.insecure ? "process" : (flags.driver ?? place.driver)
   const account = accountOf(place.account)
   return {
@@ -32,7 +33,6 @@ export async function planOf(flags: StartFlags, desk: Desk): Promise<Plan> {
     settings: {
       ...(driver === undefined ? {} : { WARREN_DRIVER: driver }),
       ...(place.image === undefined ? {} : { WARREN_IMAGE: place.image }),
-      ...(flags.insecure ? { WARREN_INSECURE: "1" } : {}),
     },
     forwarded: await forwardedOf(place, flags, desk.terminal.env),
     ...(account === undefined ? {} : { account }),

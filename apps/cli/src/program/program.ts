@@ -28,7 +28,9 @@ export async function runProgram(
   const { terminal, interrupts } = desk
   const pty = hasTerminal ? { pty: terminal.window } : {}
   const env = hasTerminal ? { ...terminalVariables(terminal.env), ...input.env } : input.env
-  const signals = new Signals((pid, signal) => runner.callAnyway("process.kill", { session: input.session, pid, signal }))
+  const signals = new Signals((pid, signal) =>
+    runner.callAnyway("process.kill", { session: input.session, pid, signal }),
+  )
   // Taken before anything is asked for: a program that has begun hears of every interrupt.
   using _taken = interrupts.take((name) => signals.send(name))
   await using conversation = await runner.open("process.exec", { ...input, ...pty, env, stdin: hasInput })

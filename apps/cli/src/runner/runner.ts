@@ -1,5 +1,15 @@
 import { connectUnix } from "@warren/base/unix-socket.ts"
-import type { Answer, Asked, CallName, Down, FeedName, Item, Numbered, StreamName, Up } from "@warren/protocol/contract.ts"
+import type {
+  Answer,
+  Asked,
+  CallName,
+  Down,
+  FeedName,
+  Item,
+  Numbered,
+  StreamName,
+  Up,
+} from "@warren/protocol/contract.ts"
 import type { Conversation } from "@warren/protocol/conversation.ts"
 import { RpcClient } from "@warren/protocol/rpc/client.ts"
 import { openStream } from "@warren/protocol/rpc/stream.ts"

@@ -1,4 +1,5 @@
 import type { WriteStream } from "node:tty"
+import { plain } from "./plain.ts"
 
 const firstMs = 150
 const everyMs = 80
@@ -31,6 +32,6 @@ export class Progress implements Disposable {
   #draw(): void {
     this.#timer = undefined
     this.#isDrawn = true
-    this.#stream.write(`\r\u001b[K${this.#text.replaceAll(/[\u0000-\u001f]/g, " ").slice(0, (this.#stream.columns || 80) - 1)}`)
+    this.#stream.write(`\r\u001b[K${plain(this.#text).slice(0, (this.#stream.columns || 80) - 1)}`)
   }
 }

@@ -62,6 +62,8 @@ async function entriesOfFile(home: string): Promise<Entry[]> {
 }
 
 function lineOf({ time, level, event, fields }: Entry, { output }: Desk): string {
-  const shown = Object.entries(fields).map(([name, value]) => `${output.paint("dim", `${name}=`)}${JSON.stringify(value)}`)
+  const shown = Object.entries(fields).map(
+    ([name, value]) => `${output.paint("dim", `${name}=`)}${JSON.stringify(value)}`,
+  )
   return [time.slice(11, 23), output.paint(colours[level], level.padEnd(5)), event, ...shown].join(" ")
 }

@@ -78,7 +78,9 @@ const exec = verb({
   },
   async run({ flags, words: { session, command } }, desk) {
     const env = await environmentOf(flags, desk)
-    return withRunner(desk, (runner) => runInSession(runner, desk, { session, name: session, argv: command, flags, env }))
+    return withRunner(desk, (runner) =>
+      runInSession(runner, desk, { session, name: session, argv: command, flags, env }),
+    )
   },
 })
 
@@ -90,7 +92,9 @@ const shell = verb({
   flags: programFlags,
   words: { session: word.one("SESSION", "Id or name of the session.", { completes: "session" }) },
   run: ({ flags, words: { session } }, desk) =>
-    withRunner(desk, (runner) => runInSession(runner, desk, { session, name: session, argv: loginShell, flags, env: {} })),
+    withRunner(desk, (runner) =>
+      runInSession(runner, desk, { session, name: session, argv: loginShell, flags, env: {} }),
+    ),
 })
 
 const ps = verb({

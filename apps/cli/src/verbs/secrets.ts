@@ -21,7 +21,11 @@ const ls = verb({
     await desk.output.show(found, () =>
       table(
         ["NAME", "CHANGED", "USED"],
-        found.map((secret) => [secret.name, ageText(secret.updatedAt), secret.usedAt ? ageText(secret.usedAt) : "never"]),
+        found.map((secret) => [
+          secret.name,
+          ageText(secret.updatedAt),
+          secret.usedAt ? ageText(secret.usedAt) : "never",
+        ]),
       ),
     )
   },

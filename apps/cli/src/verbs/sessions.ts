@@ -57,7 +57,7 @@ const ls = verb({
   examples: ["warren ls", "warren ls --state running --json"],
   flags: {
     state: flag.choice(states, "Only those in this state."),
-    label: flag.text("NAME=VALUE", "Only those with this label."),
+    label: flag.pair("Only those with this label."),
     quiet: flag.on("Only names.", { short: "q" }),
   },
   words: {},
@@ -174,7 +174,8 @@ const update = verb({
     const labels = Object.keys(flags.label).length > 0 ? flags.label : undefined
     const network = flags.allow.length > 0 ? { mode: "proxy" as const, allow: [...flags.allow] } : undefined
     const wishes = given({ name: flags.name, labels, network, ttlMs: flags.ttl, idle: idleOf(flags.idle) })
-    if (Object.keys(wishes).length === 0) throw new Fault("invalid", "nothing to change was given", { hint: "warren update --help" })
+    if (Object.keys(wishes).length === 0)
+      throw new Fault("invalid", "nothing to change was given", { hint: "warren update --help" })
     const after = await withRunner(desk, (runner) => runner.call("session.update", { id, ...wishes }))
     await desk.output.show(after, () => sessionRecord(after, desk.output))
   },

@@ -51,7 +51,7 @@ const serving = verb({
 export const startVerbs = [start, restart, serving]
 
 async function startWith(plan: Plan, isDaemon: boolean, desk: Desk): Promise<void> {
-  if (plan.settings["WARREN_INSECURE"]) {
+  if (plan.settings["WARREN_DRIVER"] === "process") {
     desk.output.note("Warning: sandboxes are only processes. Do not run what you do not trust.")
   }
   const about = { home: plan.home, url: `http://localhost:${plan.port}` }
@@ -63,7 +63,10 @@ async function startWith(plan: Plan, isDaemon: boolean, desk: Desk): Promise<voi
     return desk.output.show({ ...about, pid }, () => `${greeting(plan)}Stop it with: warren stop`)
   }
   await serveUntilTold(plan, desk, () => {
-    void desk.output.show({ ...about, pid: process.pid }, () => `${greeting(plan)}Stop it with Ctrl-C.${invitation(plan)}`)
+    void desk.output.show(
+      { ...about, pid: process.pid },
+      () => `${greeting(plan)}Stop it with Ctrl-C.${invitation(plan)}`,
+    )
   })
 }
 

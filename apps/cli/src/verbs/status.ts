@@ -29,7 +29,9 @@ const status = verb({
           user: health.user,
           processes: `runner ${health.pid}${holder ? `, kept by ${holder.pid}${holder.isDaemon ? " (daemon)" : ""}` : ""}`,
           driver: health.driver,
-          tools: Object.entries(health.tools).map(([name, isOn]) => `${name} ${isOn ? "on" : "off"}`).join(", "),
+          tools: Object.entries(health.tools)
+            .map(([name, isOn]) => `${name} ${isOn ? "on" : "off"}`)
+            .join(", "),
           sessions: `${health.sessions.running} running, ${health.sessions.all} in all`,
           version: `${health.version} (${health.build})`,
         }),

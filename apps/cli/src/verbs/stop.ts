@@ -10,7 +10,11 @@ export const stopVerb = verb({
   doc: "Stop the runner and the control plane; with a SESSION, end that session's programs. Sandboxes of a stopped Warren go on.",
   examples: ["warren stop", "warren stop my-session --grace 2s"],
   flags: { grace: flag.duration("How long programs of the session may take to end") },
-  words: { session: word.optional("SESSION", "Id or name of a session; without it Warren itself stops.", { completes: "session" }) },
+  words: {
+    session: word.optional("SESSION", "Id or name of a session; without it Warren itself stops.", {
+      completes: "session",
+    }),
+  },
   run: ({ words, flags }, desk) =>
     words.session === undefined ? stopAll(desk) : stopSession(words.session, flags.grace, desk),
 })

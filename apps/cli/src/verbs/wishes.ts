@@ -9,9 +9,14 @@ import type { Desk } from "../desk.ts"
 export const wishFlags = {
   image: flag.text("IMAGE", "What it starts from; the host's own files when absent.", { completes: "image" }),
   from: flag.text("SNAPSHOT", "A snapshot to start from.", { completes: "snapshot" }),
-  net: flag.choice(["none", "proxy", "bridge", "host"], "What it reaches: nothing, allowed hosts, everything public, all."),
+  net: flag.choice(
+    ["none", "proxy", "bridge", "host"],
+    "What it reaches: nothing, allowed hosts, everything public, all.",
+  ),
   allow: flag.list("HOST", "A host it may reach (`github.com`, `*.npmjs.org`); implies --net proxy."),
-  workspace: flag.text("NAME", "Mounted at /workspace; made when there is none of that name.", { completes: "workspace" }),
+  workspace: flag.text("NAME", "Mounted at /workspace; made when there is none of that name.", {
+    completes: "workspace",
+  }),
   name: flag.text("NAME", "Its name; one is made up when absent."),
   label: flag.pairs("To find it by."),
   env: flag.environment("A variable of its programs"),

@@ -112,7 +112,9 @@ const mkdir = verb({
   flags: {},
   words: { name, path },
   async run({ words }, desk) {
-    const made = await withRunner(desk, (runner) => runner.call("workspace.mkdir", { name: words.name, path: words.path }))
+    const made = await withRunner(desk, (runner) =>
+      runner.call("workspace.mkdir", { name: words.name, path: words.path }),
+    )
     await desk.output.show(made, () => made.path)
   },
 })

@@ -136,15 +136,7 @@ const owners: Look = () =>
     without: "they look like nobody's, cannot be changed inside, and folders of the host can only be mounted read-only",
   })
 
-const rootLooks: readonly Look[] = [
-  runtime,
-  userNamespaces,
-  overlayMapped,
-  proc,
-  seccomp,
-  cgroupsOfRoot,
-  diskOfRoot,
-]
+const rootLooks: readonly Look[] = [runtime, userNamespaces, overlayMapped, proc, seccomp, cgroupsOfRoot, diskOfRoot]
 const userLooks: readonly Look[] = [
   ...[runtime, userNamespaces, userNamespacesForAll, mappers, subordinate, overlayInside, proc, seccomp],
   ...[cgroupsOfUser, diskOfUser, owners],

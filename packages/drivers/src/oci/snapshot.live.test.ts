@@ -140,6 +140,26 @@ describe("snapshots", () => {
     }
   })
 
+  test("of a large sandbox are exact in twenty forks at once, and each is its own", { timeout: 180_000 }, async () => {
+    await using parent = await fixture.use()
+    const megabytes = Number(process.env["WARREN_FORK_MB"] ?? 100)
+    await sh(parent, `cd /workspace; head -c ${megabytes}M /dev/urandom > data; sha256sum /workspace/data > sum`)
+    const from = await snapshotOf(parent)
+    const children = await Promise.all(Array.from({ length: 20 }, () => fixture.start({ from })))
+    await able().removeSnapshot(from)
+    for (const [index, child] of children.entries()) {
+      expect(await sh(child, "cd /workspace; sha256sum -c sum")).toBe("/workspace/data: OK\n")
+      await sh(child, `printf ${index} | dd of=/workspace/data conv=notrunc status=none; rm /workspace/sum`)
+    }
+    for (const [index, child] of children.entries()) {
+      expect(await sh(child, "head -c 1 /workspace/data; ls /workspace")).toMatch(
+        new RegExp(`^${String(index)[0]}data\n`),
+      )
+    }
+    expect(await sh(parent, "sha256sum -c /workspace/sum")).toBe("/workspace/data: OK\n")
+    await Promise.all(children.map(({ id }) => fixture.destroy(id)))
+  })
+
   test("can be taken away while others begin with them", async () => {
     await using parent = await fixture.use()
     await sh(parent, "echo mine > /workspace/a")

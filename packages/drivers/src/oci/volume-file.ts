@@ -5,11 +5,12 @@ import { basename, dirname, join } from "node:path"
 import { promisify } from "node:util"
 import { Fault, messageOf } from "@warren/base/fault.ts"
 import type { Log } from "@warren/base/log.ts"
-import { repair, superblockBytes } from "./volume-repair.ts"
+import { sizeIn } from "./superblock.ts"
+import { repair } from "./volume-repair.ts"
 
 const run = promisify(execFile)
-/** Of what is free on the disk: the rest of the machine keeps its part. */
-const shareOfFree = 0.8
+/** Of the disk, never taken: the rest of the machine needs it. */
+const kept = { share: 0.05, bytesMin: 256 * 1024 * 1024, bytesMax: 8 * 1024 ** 3 }
 /** It grows; what it does not need is not taken. */
 const firstBytesMax = 4 * 1024 ** 3
 const smallestBytes = 256 * 1024 * 1024
@@ -42,6 +43,7 @@ export class VolumeFile implements AsyncDisposable {
   #resizing: Promise<void> | undefined
   #watch: NodeJS.Timeout | undefined
   #looks = 0
+  #restUntil = 0
 
   constructor(file: string, folder: string, options: VolumeFileOptions) {
     this.#file = file
@@ -57,10 +59,13 @@ export class VolumeFile implements AsyncDisposable {
     // A runner that was killed has left it mounted.
     if (!isMounted(this.#folder)) await this.#mount()
     await this.#takeRoom()
+    // Whoever made it larger, or was about to make it smaller, may have been killed on the way.
+    if (statSync(this.#file).size > (sizeIn(this.#file) ?? Number.POSITIVE_INFINITY)) await this.#useAll()
     this.notes.push(...setAside(this.#file), ...(await findings(this.#folder)))
     for (const note of this.notes) this.#options.log("warn", "volume.note", { note })
     // What a sandbox writes asks nobody; nothing here keeps the process alive.
-    this.#watch = setInterval(() => void this.#look(), lookMs).unref()
+    const failed = (failure: unknown): void => this.#options.log("warn", "volume.look", { message: messageOf(failure) })
+    this.#watch = setInterval(() => void this.#look().catch(failed), lookMs).unref()
   }
 
   /** Grows it when it is nearly full and the disk has room. A failure is told in the log: what is there goes on. */
@@ -77,16 +82,26 @@ export class VolumeFile implements AsyncDisposable {
     return isLoose ? this.#resize("volume.shrink", () => this.#shrink()) : Promise.resolve()
   }
 
-  #look(): Promise<void> {
-    return ++this.#looks % looksPerShrink === 0 ? this.shrinkIfLoose() : this.growIfNeeded()
+  /** Not again at once after it went wrong: what made it fail is still there. */
+  async #look(): Promise<void> {
+    if (++this.#looks < this.#restUntil) return
+    await (this.#looks % looksPerShrink === 0 ? this.shrinkIfLoose() : this.growIfNeeded())
   }
 
   /** One at a time; whoever asks meanwhile waits for the one that is under way. */
   #resize(event: string, work: () => Promise<void>): Promise<void> {
-    this.#resizing ??= work()
-      .catch((failure: unknown) => this.#options.log("warn", event, { message: messageOf(failure) }))
-      .finally(() => (this.#resizing = undefined))
+    this.#resizing ??= this.#trying(event, work).finally(() => (this.#resizing = undefined))
     return this.#resizing
+  }
+
+  async #trying(event: string, work: () => Promise<void>): Promise<void> {
+    try {
+      if (!isMounted(this.#folder)) throw new Fault("unavailable", "somebody has unmounted the volume")
+      await work()
+    } catch (failure) {
+      this.#restUntil = this.#looks + looksPerShrink
+      this.#options.log("warn", event, { message: messageOf(failure) })
+    }
   }
 
   /** Lazily: sandboxes that go on have it in namespaces of their own, and the file stays in use until the last has ended. */
@@ -116,7 +131,8 @@ export class VolumeFile implements AsyncDisposable {
     const { size, blocks } = statSync(this.#file)
     if (blocks * 512 >= size) return
     await fill(this.#file, size).catch((failure: unknown) => {
-      const note = "the disk has not enough room for all of the volume: should it become full, sandboxes can no longer write"
+      const note =
+        "the disk has not enough room for all of the volume: should it become full, sandboxes can no longer write"
       this.#options.log("warn", "volume.room", { message: messageOf(failure) })
       this.notes.push(note)
     })
@@ -131,10 +147,18 @@ export class VolumeFile implements AsyncDisposable {
     const { size } = statSync(this.#file)
     const bytes = Math.min(size * 2, room(dirname(this.#file), size))
     if (bytes < size + stepBytesMin) return
-    await fill(this.#file, bytes)
+    await fill(this.#file, bytes).catch(async (failure: unknown) => {
+      // Half of it may have been taken.
+      await truncate(this.#file, size)
+      throw failure
+    })
+    await this.#useAll()
+    this.#options.log("info", "volume.grow", { bytes })
+  }
+
+  async #useAll(): Promise<void> {
     await run("losetup", ["--set-capacity", deviceOf(this.#folder)])
     await run("btrfs", ["filesystem", "resize", "max", this.#folder])
-    this.#options.log("info", "volume.grow", { bytes })
   }
 
   /** The file system first: the file is cut only where the superblock says that nothing is any more. */
@@ -143,7 +167,7 @@ export class VolumeFile implements AsyncDisposable {
     const bytes = toMegabytes(Math.max(this.#firstBytes(), (size - free) * 2 + tight.bytes * tight.shareMax))
     if (bytes > size - stepBytesMin) return
     await run("btrfs", ["filesystem", "resize", String(bytes), this.#folder])
-    if ((superblockBytes(this.#file) ?? Number.POSITIVE_INFINITY) > bytes) throw new Fault("internal", "it did not shrink")
+    if ((sizeIn(this.#file) ?? Number.POSITIVE_INFINITY) > bytes) throw new Fault("internal", "it did not shrink")
     await truncate(this.#file, bytes)
     await run("losetup", ["--set-capacity", deviceOf(this.#folder)])
     this.#options.log("info", "volume.shrink", { bytes })
@@ -157,7 +181,9 @@ function spaceIn(folder: string): { readonly size: number; readonly free: number
 
 /** How large a file may be that takes `ownBytes` of the disk already. */
 function room(folder: string, ownBytes: number): number {
-  return toMegabytes(ownBytes + spaceIn(folder).free * shareOfFree)
+  const { size, free } = spaceIn(folder)
+  const keptBytes = Math.min(Math.max(size * kept.share, kept.bytesMin), kept.bytesMax)
+  return toMegabytes(ownBytes + Math.max(0, free - keptBytes))
 }
 
 function toMegabytes(bytes: number): number {
@@ -226,7 +252,9 @@ async function findings(folder: string): Promise<string[]> {
   const isReadOnly = mountOf(folder)?.at(-1)?.split(",").includes("ro") === true
   return [
     ...(counts.length > 0 ? [`the volume has had errors: ${counts.join(", ")} (btrfs device stats ${folder})`] : []),
-    ...(isReadOnly ? ["the kernel has made the volume read-only after an error: end all sandboxes and start again"] : []),
+    ...(isReadOnly
+      ? ["the kernel has made the volume read-only after an error: end all sandboxes and start again"]
+      : []),
   ]
 }
 

@@ -1,13 +1,7 @@
-import { execFile } from "node:child_process"
-import { closeSync, mkdirSync, openSync, readSync, rmdirSync, statSync } from "node:fs"
+import { mkdirSync, rmdirSync, statSync } from "node:fs"
 import { rename, truncate } from "node:fs/promises"
-import { promisify } from "node:util"
 import { Fault, messageOf } from "@warren/base/fault.ts"
-
-const run = promisify(execFile)
-/** Where a btrfs has its superblock, and in that its name and its size. */
-const superblock = { at: 65_536, name: "_BHRfS_M", nameAt: 64, sizeAt: 112, bytes: 4_096 } as const
-
+import { forgetLog, keepSuperblock, restoreSuperblock, sizeIn } from "./superblock.ts"
 interface Hands {
   /** `more`: further options. Of the volume itself, unless told. */
   mount(more?: string, file?: string, folder?: string): Promise<unknown>
@@ -20,32 +14,38 @@ interface Hands {
 interface Remedy {
   /** What was done, for whoever reads it afterwards. */
   readonly words: string
-  apply(file: string): Promise<unknown>
+  /** False: there is nothing of that kind to be done. */
+  apply(file: string): boolean | Promise<boolean>
   readonly options?: string
 }
 
 /** The gentlest first. None of them takes anything away but what the last seconds before the damage had written. */
 const remedies: readonly Remedy[] = [
-  { words: "its file had become shorter and was made as long as it was; what was in that part is gone", apply: lengthen },
-  { words: "an older root of it was used", apply: () => Promise.resolve(), options: ",rescue=usebackuproot" },
   { words: "its superblock was restored from a copy", apply: restoreSuperblock },
   {
-    words: "what was written in its last seconds was left out",
-    apply: (file) => run("btrfs", ["rescue", "zero-log", file]),
+    words: "its file had become shorter and was made as long as it was; what was in that part is gone",
+    apply: lengthen,
   },
+  { words: "an older root of it was used", apply: () => true, options: ",rescue=usebackuproot" },
+  { words: "what was written in its last seconds was left out", apply: forgetLog },
 ]
 
 /** Mounts a damaged volume, or sets it aside and mounts a new one. Says what was done. Nothing is ever deleted. */
 export async function repair(file: string, hands: Hands): Promise<string> {
+  const done: string[] = []
+  const putBack = keepSuperblock(file)
   for (const { words, apply, options } of remedies) {
+    if (!(await apply(file))) continue
     try {
-      await apply(file)
       await hands.mount(options)
-      return `the volume was damaged and has been repaired: ${words}`
+      return `the volume was damaged and has been repaired: ${[...done, words].join("; ")}`
     } catch {
-      // Then the next one.
+      // Then the next one. What is only an option has changed nothing.
+      if (options === undefined) done.push(words)
     }
   }
+  // What did not help was not done: whoever looks into it later finds it as it broke.
+  putBack()
   return await replace(file, hands)
 }
 
@@ -72,28 +72,9 @@ async function replace(file: string, hands: Hands): Promise<string> {
 }
 
 /** As long as the superblock says it is. */
-async function lengthen(file: string): Promise<void> {
-  const bytes = superblockBytes(file)
-  if (bytes === undefined || statSync(file).size >= bytes) throw new Fault("invalid", "it is not too short")
+async function lengthen(file: string): Promise<boolean> {
+  const bytes = sizeIn(file)
+  if (bytes === undefined || statSync(file).size >= bytes) return false
   await truncate(file, bytes)
-}
-
-/** How large the file system in it is; undefined when there is none. */
-export function superblockBytes(file: string): number | undefined {
-  const buffer = Buffer.alloc(superblock.bytes)
-  const fd = openSync(file, "r")
-  try {
-    readSync(fd, buffer, 0, buffer.length, superblock.at)
-  } finally {
-    closeSync(fd)
-  }
-  const name = buffer.toString("latin1", superblock.nameAt, superblock.nameAt + superblock.name.length)
-  return name === superblock.name ? Number(buffer.readBigUInt64LE(superblock.sizeAt)) : undefined
-}
-
-/** The program ends with 2 when it has restored one. */
-async function restoreSuperblock(file: string): Promise<void> {
-  await run("btrfs", ["rescue", "super-recover", "-y", file]).catch((failure: unknown) => {
-    if (!(failure instanceof Error && "code" in failure && failure.code === 2)) throw failure
-  })
+  return true
 }

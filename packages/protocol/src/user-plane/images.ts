@@ -87,6 +87,13 @@ export const imageCalls = contract({
     up: z.object({ op: z.literal("eof") }),
     down: ImageProgress,
   },
+  "image.make": {
+    since: 1,
+    http: "POST /v1/images/make",
+    doc: "Make an image whose recipe comes with Warren, and those it stands on.",
+    in: z.object({ name: z.enum(["base", "agent", "desktop"]) }),
+    each: ImageProgress,
+  },
   "image.tag": {
     since: 1,
     http: "POST /v1/images/tag",
@@ -106,7 +113,7 @@ export const imageCalls = contract({
     http: "POST /v1/images/gc",
     doc: "Remove what nobody uses.",
     in: z.object({}),
-    out: z.object({ layers: z.int(), bytes: z.number() }),
+    out: z.object({ images: z.int(), layers: z.int(), blobs: z.int() }),
   },
   "image.commit": {
     since: 1,

@@ -115,7 +115,12 @@ export const sessionWishes = {
     .enum(["oci", "process"])
     .optional()
     .meta({ description: "How its sandbox is made; the runner's own choice when absent." }),
-  image: z.string().min(1).max(512).default("host"),
+  image: z
+    .string()
+    .min(1)
+    .max(512)
+    .optional()
+    .meta({ description: "The runner's own choice when absent: `host` unless it was told otherwise." }),
   from: z
     .string()
     .max(64)

@@ -119,4 +119,31 @@ export const workspaceCalls = contract({
     out: z.object({ isRemoved: z.boolean() }),
     timeoutMs: 120_000,
   },
+  "workspace.read": {
+    since: 1,
+    http: "GET /v1/workspaces/{name}/content",
+    doc: "The bytes of a file, or of a part of it.",
+    in: z.object({
+      name: WorkspaceName,
+      path: Path,
+      offset: z.coerce.number().int().min(0).optional(),
+      limit: z.coerce.number().int().min(0).optional(),
+    }),
+    up: z.never(),
+    down: z.never(),
+  },
+  "workspace.write": {
+    since: 1,
+    http: "PUT /v1/workspaces/{name}/content",
+    doc: "Write a file: nothing of it is seen until all of it is there. The last writer wins, unless `ifMatch` says which version it replaces.",
+    in: z.object({
+      name: WorkspaceName,
+      path: Path,
+      mode: z.coerce.number().int().min(0).max(0o777).optional(),
+      ifMatch: z.string().max(128).optional().meta({ description: "Only over the version with this etag." }),
+      ifNew: z.stringbool().or(z.boolean()).default(false).meta({ description: "Only where nothing is." }),
+    }),
+    up: z.object({ op: z.literal("eof") }),
+    down: z.object({ ev: z.literal("written"), entry: WorkspaceEntry }),
+  },
 })

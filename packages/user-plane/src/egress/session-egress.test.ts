@@ -34,7 +34,7 @@ class Runner implements AsyncDisposable {
     this.#site = site
   }
 
-  async start(credentials: readonly Credential[] = []): Promise<SessionEgress> {
+  async start(credentials?: readonly Credential[]): Promise<SessionEgress> {
     const database = this.#scope.use(new Database(this.folder.at("runner.db"), { migrations: leaseMigrations }))
     const leases = new Leases(database, this.clock)
     const log = createLog((line) => this.lines.push(line))
@@ -46,7 +46,8 @@ class Runner implements AsyncDisposable {
     })
     this.#scope.use(broker)
     const egress = await openEgress({
-      ...{ session: "ses_one", folder: this.folder.at("egress"), credentials, broker, leases, log, clock: this.clock },
+      ...{ session: "ses_one", folder: this.folder.at("egress"), broker, leases, log, clock: this.clock },
+      ...(credentials && { credentials }),
       policy: this.kept.at(-1) ?? this.policyFor("site.test"),
       keepPolicy: (policy) => {
         this.onKeep()
@@ -204,6 +205,18 @@ describe("the keys of a session", () => {
       expect(egress?.leases()).toHaveLength(8)
       const answers = [tokens.at(-1), tokens.at(-2), tokens.at(-8), tokens.at(-9)].map((one) => runner.askBroker(one))
       expect(await Promise.all(answers)).toEqual([200, 200, 200, 401])
+    }))
+
+  test("stay as they are for a runner that does not know yet what is lent; then the rest ends", () =>
+    withRunner(async (runner) => {
+      const token = (await runner.start([runner.anthropic])).environment()["ANTHROPIC_API_KEY"]
+      await runner[Symbol.asyncDispose]()
+      const next = await runner.start()
+      expect(await runner.askBroker(token)).toBe(200)
+      next.setCredentials([runner.anthropic])
+      expect(await runner.askBroker(token)).toBe(200)
+      next.setCredentials([{ scope: "git:read", destination: "github.com" }])
+      expect(await runner.askBroker(token)).toBe(401)
     }))
 
   test("end when they are revoked, taken away, or when the session is over", () =>

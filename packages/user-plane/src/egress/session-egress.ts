@@ -25,7 +25,8 @@ export interface SessionEgressOptions {
   /** The folder of the network `proxy`. Opened again at the same place, it serves a sandbox that outlived the runner. */
   readonly folder: string
   readonly policy: z.input<typeof EgressPolicy>
-  readonly credentials: readonly Credential[]
+  /** What `setCredentials` is told at once; without it, leases of earlier runners stay as they are until it is told. */
+  readonly credentials?: readonly Credential[]
   readonly broker: Broker
   readonly leases: Leases
   /** Keeps a new policy for the next runner: called, and waited for, before it is in force. */
@@ -58,7 +59,7 @@ export async function openEgress(options: SessionEgressOptions): Promise<Session
     ...(options.limits && { limits: options.limits }),
   })
   const egress = new SessionEgress(options, proxy)
-  egress.setCredentials(options.credentials)
+  if (options.credentials) egress.setCredentials(options.credentials)
   return egress
 }
 

@@ -28,12 +28,8 @@ export function waysOut(options: WaysOutOptions): WaysOut {
     async open(id) {
       const { broker, leases, log, clock } = options
       const common = { session: id, folder: folder(id), broker, leases, log, clock }
-      const egress = await openEgress({
-        ...common,
-        policy: { mode: "none" },
-        credentials: [],
-        keepPolicy: () => undefined,
-      })
+      // No credentials yet: to say that there are none would end the leases that programs of an adopted sandbox have.
+      const egress = await openEgress({ ...common, policy: { mode: "none" }, keepPolicy: () => undefined })
       return wayOutOf(egress, options.llms)
     },
     async remove(id) {

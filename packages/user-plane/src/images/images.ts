@@ -64,6 +64,7 @@ const hostName = "host"
 export class Images implements AsyncDisposable {
   readonly store: LayerStore
   readonly #options: ImagesOptions
+  #host: Promise<Image> | undefined
   /** Of this process: those are not to be swept. */
   readonly #workers = new Set<SandboxId>()
 
@@ -82,7 +83,7 @@ export class Images implements AsyncDisposable {
     return timed(this.#options.log, "image.pull", { image: name }, async () => {
       using pins = new Pins(this.store)
       const pulled = await pull(this.store, name, { clock: this.#clock, ...options }, (layers) => pins.add(layers))
-      return this.#complete({ ...pulled, names: [] }, [nameOf(pulled.reference)], pins, options.signal)
+      return await this.#complete({ ...pulled, names: [] }, [nameOf(pulled.reference)], pins, options.signal)
     })
   }
 
@@ -212,7 +213,8 @@ export class Images implements AsyncDisposable {
 
   /** For a sandbox, which it belongs to until `release`. */
   async use(name: string, holder: string): Promise<Image> {
-    if (name === hostName) return hostImage(join(this.#options.root, "host"))
+    // Once for all: two who make it at the same time would be in each other's way.
+    if (name === hostName) return (this.#host ??= hostImage(join(this.#options.root, "host")))
     const image = this.#find(name)
     this.store.catalog.hold(image.id, holder)
     return this.#imageOf(image)

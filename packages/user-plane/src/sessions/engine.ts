@@ -18,7 +18,9 @@ import type { WaysOut } from "./way-out.ts"
 export interface EngineOptions {
   readonly database: Database
   /** The first is the one sessions get unless they ask for another. */
-  readonly drivers: readonly Driver[]
+  readonly drivers: readonly [Driver, ...Driver[]]
+  /** The image of sessions that ask for none. */
+  readonly image: string
   readonly images: ImageSource
   readonly workspaces: WorkspaceSource
   readonly waysOut: WaysOut
@@ -46,8 +48,8 @@ export interface Engine extends AsyncDisposable {
 export async function openEngine(options: EngineOptions): Promise<Engine> {
   const { clock, log, database } = options
   await using scope = new Scope()
-  const [first] = options.drivers
-  const driver: DriverName = first?.name ?? "oci"
+  const [{ name: driver }] = options.drivers
+  const usual = usualPlan(driver, options.image)
   const drivers = new Map(options.drivers.map((one) => [one.name, one]))
   const store = new SessionStore(database)
   const sandboxes = new Sandboxes({ ...options, drivers, store })
@@ -58,13 +60,13 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
       clock,
       log,
       budgetBytes: options.poolBytes,
-      usual: usualPlan(driver),
+      usual,
       usualLeast: options.poolLeast,
     }),
   )
   let reaper: Reaper | undefined
   const wake = (): void => reaper?.wake()
-  const sessions = new Sessions({ ...options, store, sandboxes, snapshots, pool, driver, wake })
+  const sessions = new Sessions({ ...options, store, sandboxes, snapshots, pool, usual, wake })
   scope.defer(() => sessions.close())
   const found = await boot({
     drivers: options.drivers,
@@ -83,6 +85,6 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
 }
 
 /** The sandbox of a session that asks for nothing special. */
-function usualPlan(driver: DriverName): Plan {
-  return { driver, image: "host", profile: "dev", limits: defaultLimits, network: "proxy" }
+function usualPlan(driver: DriverName, image: string): Plan {
+  return { driver, image, profile: "dev", limits: defaultLimits, network: "proxy" }
 }

@@ -3,7 +3,7 @@ import { Fault, messageOf } from "@warren/base/fault.ts"
 import { newId } from "@warren/base/id.ts"
 import type { Log } from "@warren/base/log.ts"
 import { Turns } from "@warren/base/turns.ts"
-import { canPause, type DriverName } from "@warren/drivers/driver.ts"
+import { canPause } from "@warren/drivers/driver.ts"
 import type { SnapshotId } from "@warren/drivers/sandbox-spec.ts"
 import type { Received } from "@warren/protocol/contract.ts"
 import { Journal } from "@warren/protocol/journal.ts"
@@ -13,6 +13,7 @@ import type { Pool } from "../pool/pool.ts"
 import { Entry } from "./entry.ts"
 import { canMove, moved, type Move, type State } from "./moves.ts"
 import { madeUpName } from "./names.ts"
+import type { Plan } from "./plan.ts"
 import type { Live, Sandboxes } from "./sandboxes.ts"
 import { shown, type Reason, type SessionData, type SessionId, type SessionRecord } from "./session-record.ts"
 import type { SessionStore } from "./session-store.ts"
@@ -29,8 +30,8 @@ export interface SessionsParts {
   readonly pool: Pool
   readonly clock: Clock
   readonly log: Log
-  /** How sandboxes are made unless a wish says otherwise. */
-  readonly driver: DriverName
+  /** What sessions get unless they wish otherwise. */
+  readonly usual: Pick<Plan, "driver" | "image">
   /** Sessions that are not over; one more is refused. */
   readonly sessionsMax: number
   /** Something has changed that may be due at another time. */
@@ -69,7 +70,7 @@ export class Sessions {
   async create(wishes: Wishes, signal: AbortSignal): Promise<SessionData> {
     const { from, key, name = madeUpName() } = wishes
     const base = from === undefined ? undefined : this.#parts.snapshots.get(from)
-    const plan = planOf(wishes, this.#parts.driver, base?.plan)
+    const plan = planOf(wishes, this.#parts.usual, base?.plan)
     const now = this.#parts.clock.now()
     const reach = wishes.network.mode === "proxy" ? wishes.network : { access: "list" as const, allow: [] }
     const record: SessionRecord = {
@@ -98,7 +99,7 @@ export class Sessions {
   }
 
   get(which: string): SessionData {
-    return shown(this.#record(which))
+    return shown(this.record(which))
   }
 
   list({ cursor, limit, state, label }: Input<"session.list">): { items: SessionData[]; nextCursor?: string } {
@@ -443,7 +444,7 @@ export class Sessions {
 
   /** One thing at a time for each session. */
   #turn<T>(which: string, work: (entry: Entry) => Promise<T>): Promise<T> {
-    const { id } = this.#record(which)
+    const { id } = this.record(which)
     // Looked up again when it is its turn: what came before may have changed or deleted it.
     return this.#turns.take(id, () => work(this.#entry(id)))
   }
@@ -451,11 +452,12 @@ export class Sessions {
   #entry(which: string): Entry {
     const known = this.#entries.get(which as SessionId)
     if (known) return known
-    const record = this.#record(which)
+    const record = this.record(which)
     return this.#entries.get(record.id) ?? new Entry(record, this.#parts.clock)
   }
 
-  #record(which: string): SessionRecord {
+  /** As it is written down; by id or name. */
+  record(which: string): SessionRecord {
     const record = this.#entries.get(which as SessionId)?.record ?? this.#parts.store.find(which)
     if (!record)
       throw new Fault("not_found", `there is no session ${JSON.stringify(which)}`, { subject: `session:${which}` })

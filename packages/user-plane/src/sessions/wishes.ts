@@ -1,4 +1,3 @@
-import type { DriverName } from "@warren/drivers/driver.ts"
 import { defaultLimits, type Limits } from "@warren/drivers/sandbox-spec.ts"
 import type { sessionCalls } from "@warren/protocol/user-plane/sessions.ts"
 import type { Received } from "@warren/protocol/contract.ts"
@@ -8,12 +7,12 @@ import type { Plan } from "./plan.ts"
 export type Wishes = Received<typeof sessionCalls, "session.create">
 
 /** The sandbox a wish comes down to, on this machine. */
-export function planOf(wishes: Wishes, driver: DriverName, from?: Plan): Plan {
+export function planOf(wishes: Wishes, usual: Pick<Plan, "driver" | "image">, from?: Plan): Plan {
   const { profile, workspace, network } = wishes
   const limits: Limits = { ...defaultLimits, ...from?.limits, ...defined(wishes.limits) }
   return {
-    driver: wishes.driver ?? from?.driver ?? driver,
-    image: from?.image ?? wishes.image,
+    driver: wishes.driver ?? from?.driver ?? usual.driver,
+    image: from?.image ?? wishes.image ?? usual.image,
     profile,
     limits,
     network: network.mode,

@@ -11,11 +11,12 @@ const tsx = resolve(import.meta.dirname, "../../../../../node_modules/.bin/tsx")
 
 /** On a machine of its own, as far as the network goes: nothing here touches that of the real one. */
 describe("sandboxes with an address of their own", () => {
-  const root = realpathSync(mkdtempSync(join(tmpdir(), "wb-")))
-  afterAll(() => rmSync(root, { recursive: true, force: true }))
+  let root = ""
   let seen: Record<string, unknown> = {}
+  afterAll(() => rmSync(root, { recursive: true, force: true }))
 
   beforeAll(async () => {
+    root = realpathSync(mkdtempSync(join(tmpdir(), "wb-")))
     const life = join(import.meta.dirname, "testing/bridge-life.ts")
     const { stdout } = await run("unshare", ["--net", tsx, life, root, JSON.stringify(programs)])
     seen = JSON.parse(stdout) as Record<string, unknown>
@@ -58,7 +59,8 @@ describe("sandboxes with an address of their own", () => {
 })
 
 describe("sandboxes with an address, where firewalls pass nothing on", () => {
-  const root = realpathSync(mkdtempSync(join(tmpdir(), "wf-")))
+  let root = ""
+  beforeAll(() => void (root = realpathSync(mkdtempSync(join(tmpdir(), "wf-")))))
   afterAll(() => rmSync(root, { recursive: true, force: true }))
 
   it("reach what is public and not forbidden by name, and leave the firewalls as they were", async ({ skip }) => {

@@ -66,7 +66,7 @@ export function rangeUsers(routes: string): string[] {
     .map((line) => line.split("\t"))
   const users = rows
     .filter(([device = "", to = "", , , , , , mask = ""]) => {
-      const address = Buffer.from(to, "hex").reverse().join(".")
+      const address = [...Buffer.from(to, "hex")].toReversed().join(".")
       return !device.startsWith(anyDevice) && mask !== "00000000" && rangeContains(address)
     })
     .map(([device = ""]) => device)

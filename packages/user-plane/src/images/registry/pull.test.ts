@@ -64,6 +64,14 @@ describe.skipIf(!isRoot)("pulling", () => {
     expect(halves()).toEqual([])
   })
 
+  test("is not disturbed by collecting, at whatever moment", async () => {
+    let isDone = false
+    const pulling = pull().finally(() => (isDone = true))
+    while (!isDone) await images.gc({ blobsMs: 0, stepsMs: 0 })
+    expect(images.inspect(await pulling).layers.length).toBe(3)
+    expect(layersOnDisk().length).toBe(3)
+  })
+
   test.each([429, 500, 502, 503])("tries again after %i", async (status) => {
     first(2, "blobs", (response) => void response.writeHead(status).end("later"))
     await pull()

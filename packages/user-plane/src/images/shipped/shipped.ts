@@ -19,17 +19,15 @@ export interface ShippedOptions {
   readonly driver: Driver
   /** The folder with one folder for each recipe. */
   readonly recipes: string
-  /** For sockets and files of the time it takes. */
-  readonly scratch: string
   readonly progress: Progress
   readonly signal: AbortSignal
 }
 
 /** Makes an image whose recipe comes with Warren, and first those it stands on, as far as they are not there. */
 export async function buildShipped(name: ShippedImage, options: ShippedOptions): Promise<Digest> {
-  const { images, driver, recipes, scratch, progress, signal } = options
+  const { images, driver, recipes, progress, signal } = options
   const supplies = await findSupplies()
-  await using workshop = await openWorkshop(scratch, supplies, signal)
+  await using workshop = await openWorkshop(images.store, supplies, signal)
   for (const address of workshop.exceptions) {
     progress({ kind: "output", text: `this machine's own configuration leads to ${address}: allowed for this build\n` })
   }

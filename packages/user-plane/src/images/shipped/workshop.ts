@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, rm, writeFile, chmod } from "node:fs/promises"
+import { chmod, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { Scope } from "@warren/base/scope.ts"
 import { defaultLimits, type SandboxSpec } from "@warren/drivers/sandbox-spec.ts"
@@ -7,6 +7,7 @@ import { proxyEnvironment } from "../../egress/proxy-environment.ts"
 import { EgressProxy } from "../../egress/proxy.ts"
 import { resolveByDns } from "../../egress/resolver.ts"
 import { suppliesAt } from "../layer/pack.ts"
+import type { LayerStore } from "../store.ts"
 import type { Supplies } from "./supplies.ts"
 
 /** What sandboxes in which images are made have in common. */
@@ -22,15 +23,12 @@ export interface Workshop extends AsyncDisposable {
 const limits = { ...defaultLimits, cpus: 4, memoryBytes: 4 * 2 ** 30, pidsMax: 4096, openFilesMax: 16_384 }
 
 /** Opens a way out to where this machine gets its software from, and to nowhere else. */
-export async function openWorkshop(root: string, supplies: Supplies, signal: AbortSignal): Promise<Workshop> {
+export async function openWorkshop(store: LayerStore, supplies: Supplies, signal: AbortSignal): Promise<Workshop> {
   await using scope = new Scope()
-  await mkdir(root, { recursive: true, mode: 0o700 })
-  const folder = await mkdtemp(join(root, "workshop-"))
-  scope.defer(() => rm(folder, { recursive: true, force: true }))
-  const [network, shelf] = [join(folder, "network"), join(folder, "supplies")]
-  for (const one of [network, shelf]) await mkdir(one)
+  // Drafts, because those are taken away also after a crash. Sandboxes see them through mounts of their own.
+  const [network, shelf] = [scope.use(await store.draft()).path, scope.use(await store.draft()).path]
   const files = { "sources.list": supplies.sources, "apt.conf": supplies.aptConfig, "ca.crt": supplies.certificates }
-  for (const [name, text] of Object.entries(files)) await writeFile(join(shelf, name), text)
+  for (const [name, text] of Object.entries(files)) await writeFile(join(shelf, name), text, { mode: 0o644 })
   for (const one of [network, shelf]) await chmod(one, 0o755)
   const targets = targetsOf(supplies)
   const exceptions = await privateAmong(targets, signal)

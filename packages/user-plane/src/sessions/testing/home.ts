@@ -56,7 +56,7 @@ export class Home implements AsyncDisposable {
     }
     return scope.use(
       await openEngine({
-        ...{ database, drivers: [driver], images, workspaces, clock, log },
+        ...{ database, drivers: [driver], image: "host", images, workspaces, clock, log },
         waysOut: waysOut({ root: join(this.root, "egress"), broker, leases, llms, log, clock }),
         ...{ sessionsMax: 1_000, poolBytes: 0, poolLeast: 0 },
         ...changes,

@@ -9,6 +9,8 @@ export async function machine(device: string, host: string, addresses: readonly 
   const child = spawn("unshare", ["--net", process.execPath, join(import.meta.dirname, "outside.mjs")], {
     stdio: ["ignore", "pipe", "inherit"],
   })
+  // However this process ends: a machine that nobody is connected to would wait for ever.
+  process.once("exit", () => child.kill())
   await once(child.stdout, "data")
   const there = (...args: string[]): void =>
     void execFileSync("nsenter", [`--net=/proc/${child.pid}/ns/net`, "ip", ...args])

@@ -1,0 +1,35 @@
+import type { Verb } from "./verb.ts"
+import { completionVerbs } from "./verbs/completion.ts"
+import { copyVerb } from "./verbs/copy.ts"
+import { forwardVerb } from "./verbs/forward.ts"
+import { imageVerbs } from "./verbs/images.ts"
+import { logsVerb } from "./verbs/logs.ts"
+import { memoryVerbs } from "./verbs/memory.ts"
+import { programVerbs } from "./verbs/programs.ts"
+import { secretVerbs } from "./verbs/secrets.ts"
+import { sessionVerbs } from "./verbs/sessions.ts"
+import { snapshotVerbs } from "./verbs/snapshots.ts"
+import { startVerbs } from "./verbs/start.ts"
+import { statsVerb } from "./verbs/stats.ts"
+import { statusVerbs } from "./verbs/status.ts"
+import { stopVerb } from "./verbs/stop.ts"
+import { workspaceVerbs } from "./verbs/workspaces.ts"
+
+/** Everything the CLI can do. Parsing, help, completion and the reference are made from this table. */
+export const verbs: readonly Verb[] = [
+  ...startVerbs,
+  stopVerb,
+  ...statusVerbs,
+  logsVerb,
+  ...programVerbs,
+  forwardVerb,
+  ...sessionVerbs,
+  ...snapshotVerbs,
+  statsVerb,
+  copyVerb,
+  ...workspaceVerbs,
+  ...secretVerbs,
+  ...memoryVerbs,
+  ...imageVerbs,
+  ...completionVerbs(() => verbs),
+]

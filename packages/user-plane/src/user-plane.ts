@@ -1,0 +1,159 @@
+import { mkdirSync } from "node:fs"
+import { join } from "node:path"
+import type { Clock } from "@warren/base/clock.ts"
+import type { Log } from "@warren/base/log.ts"
+import { Scope } from "@warren/base/scope.ts"
+import { Database } from "@warren/base/sqlite/database.ts"
+import { canLendLayers, lackOf, type Driver } from "@warren/drivers/driver.ts"
+import type { Handlers } from "@warren/protocol/contract.ts"
+import { chatCalls } from "@warren/protocol/user-plane/chat.ts"
+import { databaseCalls } from "@warren/protocol/user-plane/database.ts"
+import { fileCalls } from "@warren/protocol/user-plane/files.ts"
+import { imageCalls } from "@warren/protocol/user-plane/images.ts"
+import { memoryCalls } from "@warren/protocol/user-plane/memory.ts"
+import { processCalls } from "@warren/protocol/user-plane/processes.ts"
+import { secretCalls } from "@warren/protocol/user-plane/secrets.ts"
+import { sessionCalls } from "@warren/protocol/user-plane/sessions.ts"
+import { workspaceCalls } from "@warren/protocol/user-plane/workspaces.ts"
+import { Broker, type Upstreams } from "./broker/broker.ts"
+import { leaseMigrations, Leases } from "./broker/leases.ts"
+import { vaultKeys } from "./broker/vault-keys.ts"
+import { Chats } from "./chat/chats.ts"
+import { chatHandlers } from "./chat/handlers.ts"
+import { chatMigrations } from "./chat/schema.ts"
+import { databaseHandlers, UserDatabase } from "./database/user-database.ts"
+import { waysOut } from "./egress/ways-out.ts"
+import { fileHandlers } from "./files/handlers.ts"
+import { imageHandlers } from "./images/handlers.ts"
+import { Images } from "./images/images.ts"
+import type { EmbeddingEndpoint } from "./memory/embeddings.ts"
+import { memoryMigrations } from "./memory/memories.ts"
+import { Memory, memoryHandlers } from "./memory/memory.ts"
+import { environmentWith } from "./processes/environment.ts"
+import { processHandlers } from "./processes/handlers.ts"
+import { openEngine, type Engine } from "./sessions/engine.ts"
+import { sessionHandlers } from "./sessions/handlers.ts"
+import { sessionMigrations } from "./sessions/session-store.ts"
+import { snapshotMigrations } from "./sessions/snapshot-store.ts"
+import { secretHandlers, Vault, vaultMigrations } from "./vault/vault.ts"
+import { workspaceHandlers } from "./workspaces/handlers.ts"
+import { plainDisk } from "./workspaces/disk.ts"
+import { workspaceMigrations } from "./workspaces/schema.ts"
+import { Workspaces } from "./workspaces/workspaces.ts"
+
+/** Everything of the user plane but what only the process that runs it can say: its health, its log, its end. */
+export const dataCalls = {
+  ...sessionCalls,
+  ...processCalls,
+  ...fileCalls,
+  ...imageCalls,
+  ...workspaceCalls,
+  ...secretCalls,
+  ...memoryCalls,
+  ...chatCalls,
+  ...databaseCalls,
+}
+
+export interface UserPlaneOptions {
+  /** The user's folder: `shared`, `tmp`, `vault` and `internal` are in it. */
+  readonly root: string
+  /** The first is the one sessions get unless they ask for another. */
+  readonly drivers: readonly [Driver, ...Driver[]]
+  /** The image of sessions that ask for none. */
+  readonly image: string
+  /** The program that runs the user's own SQL. */
+  readonly sqlProgram: string
+  /** The recipes that come with Warren. */
+  readonly recipes: string
+  readonly upstreams: Required<Pick<Upstreams, "anthropic" | "openai">>
+  readonly embeddings?: EmbeddingEndpoint | undefined
+  /** What every program of every session finds in its environment. */
+  readonly env: Readonly<Record<string, string>>
+  readonly sessionsMax: number
+  readonly poolBytes: number
+  readonly poolLeast: number
+  readonly clock: Clock
+  readonly log: Log
+}
+
+/** A user plane that does the work itself. */
+export interface LocalUserPlane extends AsyncDisposable {
+  readonly handlers: Handlers<typeof dataCalls>
+  readonly engine: Engine
+  readonly tools: { readonly shell: boolean; readonly browser: boolean }
+  readonly degraded: readonly { readonly code: string; readonly detail: string }[]
+}
+
+/** New ones go at the end: the order is part of the database. */
+const migrations = [
+  ...sessionMigrations,
+  ...snapshotMigrations,
+  ...leaseMigrations,
+  ...vaultMigrations,
+  ...memoryMigrations,
+  ...chatMigrations,
+  ...workspaceMigrations,
+]
+
+export async function openUserPlane(options: UserPlaneOptions): Promise<LocalUserPlane> {
+  const { root, clock, log, drivers } = options
+  const [driver] = drivers
+  for (const folder of ["shared", "tmp", "vault", "internal"])
+    mkdirSync(join(root, folder), { recursive: true, mode: 0o700 })
+  await using scope = new Scope()
+  const database = scope.use(new Database(join(root, "internal", "warren.db"), { migrations, now: () => clock.now() }))
+  const vault = await Vault.open({ database, clock, log, keyFile: join(root, "vault", "key") })
+  const leases = new Leases(database, clock)
+  const broker = scope.use(new Broker({ leases, keys: vaultKeys(vault), upstreams: options.upstreams, log, clock }))
+  const imagesRoot = (canLendLayers(driver) ? driver.imagesFolder : undefined) ?? join(root, "internal", "images")
+  const images = scope.use(await Images.open({ root: imagesRoot, log, clock }))
+  await images.sweep(driver)
+  const folder = join(root, "shared", "workspaces")
+  const workspaces = scope.use(await Workspaces.open({ database, clock, log, folder, disk: plainDisk }))
+  const held = {
+    async hold(name: string, holder: string) {
+      await workspaces.ensure(name)
+      return workspaces.hold(name, holder)
+    },
+    release: (holder: string) => workspaces.release(holder),
+  }
+  const llms = {
+    "llm:anthropic": new URL(options.upstreams.anthropic).host,
+    "llm:openai": new URL(options.upstreams.openai).host,
+  }
+  const engine = scope.use(
+    await openEngine({
+      ...options,
+      ...{ database, images, workspaces: held },
+      waysOut: waysOut({ root: join(root, "internal", "egress"), broker, leases, llms, log, clock }),
+    }),
+  )
+  const memory = scope.use(new Memory({ database, clock, log, embeddings: options.embeddings }))
+  const userDatabase = scope.use(
+    new UserDatabase({ path: join(root, "shared", "user.db"), program: options.sqlProgram }),
+  )
+  const { sessions, snapshots, pool } = engine
+  const handlers: Handlers<typeof dataCalls> = {
+    ...sessionHandlers(sessions, snapshots),
+    ...processHandlers(sessions, environmentWith(options.env, images, vault)),
+    ...fileHandlers(sessions),
+    ...imageHandlers({ images, driver, sessions, pool, recipes: options.recipes, scratch: join(root, "tmp") }),
+    ...workspaceHandlers(workspaces),
+    ...secretHandlers(vault),
+    ...memoryHandlers(memory),
+    ...chatHandlers(new Chats(database, clock)),
+    ...databaseHandlers(userDatabase),
+  }
+  const owned = scope.move()
+  return { handlers, engine, ...toolsOf(driver), [Symbol.asyncDispose]: () => owned.close() }
+}
+
+/** What agents can be given on this driver, and what is less than it could be. */
+function toolsOf(driver: Driver): Pick<LocalUserPlane, "tools" | "degraded"> {
+  const tools = {
+    shell: lackOf(driver, "shellTools") === undefined,
+    browser: lackOf(driver, "browserTools") === undefined,
+  }
+  const degraded = Object.entries(driver.abilities.reasons).map(([code, detail]) => ({ code, detail }))
+  return { tools, degraded }
+}

@@ -1,0 +1,51 @@
+import { execFile } from "node:child_process"
+import { mkdir, open } from "node:fs/promises"
+import { basename, dirname } from "node:path"
+import { promisify } from "node:util"
+import { errnoOf, Fault } from "@warren/base/fault.ts"
+import { removeTree } from "./remove-tree.ts"
+
+/** Where workspaces lie: a driver's volume is one, with limits that the disk itself holds to. */
+export interface Disk {
+  /** Why a folder's size cannot be limited here; undefined when it can. */
+  readonly unlimited: string | undefined
+  create(path: string, bytesMax: number): Promise<void>
+  usage(path: string): Promise<number>
+  remove(path: string): Promise<void>
+}
+
+const run = promisify(execFile)
+const measureMs = 60_000
+
+/** Plain folders. */
+export const plainDisk: Disk = {
+  unlimited: "plain folders have no limit of their own",
+
+  async create(path) {
+    await mkdir(path, { mode: 0o700 })
+  },
+
+  /** `du` neither follows links nor minds how deep it gets. What vanishes meanwhile makes it complain, not fail to count. */
+  async usage(path) {
+    const options = { timeout: measureMs, env: { LC_ALL: "C" } }
+    const { stdout } = await run("/usr/bin/du", ["-s", "-x", "-B1", "--", path], options).catch((failure: unknown) => {
+      if (failure instanceof Error && "stdout" in failure) return { stdout: String(failure.stdout) }
+      throw failure
+    })
+    const bytes = Number.parseInt(stdout, 10)
+    if (Number.isNaN(bytes)) throw new Fault("unavailable", "the workspace cannot be measured")
+    return bytes
+  },
+
+  async remove(path) {
+    const above = await open(dirname(path)).catch((failure: unknown) => {
+      if (errnoOf(failure) !== "ENOENT") throw failure
+      return undefined
+    })
+    try {
+      if (above) await removeTree(above, basename(path))
+    } finally {
+      await above?.close()
+    }
+  },
+}
