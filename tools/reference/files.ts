@@ -5,6 +5,7 @@ import { openApi } from "@warren/protocol/http/openapi.ts"
 import { userPlane } from "@warren/protocol/user-plane.ts"
 import { describeWires } from "@warren/protocol/wires.ts"
 import { apiPage } from "./api.ts"
+import { cliPage } from "./cli.ts"
 import { faultsPage } from "./faults.ts"
 import { framesPage } from "./frames.ts"
 import { settingsPage } from "./settings.ts"
@@ -17,6 +18,7 @@ export async function generatedFiles(): Promise<ReadonlyMap<string, string>> {
     ["packages/protocol/wire.lock.json", json(describeWires())],
     ["docs/reference/openapi.json", json(openApi(userPlane, { version }))],
     ["docs/reference/api.md", apiPage()],
+    ["docs/reference/cli.md", cliPage()],
     ["docs/reference/faults.md", faultsPage()],
     ["docs/reference/frames.md", framesPage()],
     ["docs/reference/settings.md", await settingsPage()],

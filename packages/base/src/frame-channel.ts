@@ -75,6 +75,16 @@ export class FrameChannel implements Disposable {
     this.#write(streamHeader(tag, bytes.length), bytes)
   }
 
+  /** The same for bytes whose memory will be used again: resolves when it may be, or when the channel is over. */
+  lendBytes(tag: StreamTag, bytes: Uint8Array): Promise<void> {
+    if (bytes.length === 0 || this.#hasEnded || this.#stream.writableEnded) return Promise.resolve()
+    return new Promise((resolve) => {
+      this.#cork()
+      this.#stream.write(streamHeader(tag, bytes.length))
+      this.#stream.write(bytes, () => resolve())
+    })
+  }
+
   /** Stops reading; the kernel then holds the peer back. */
   pause(): void {
     this.#stream.pause()

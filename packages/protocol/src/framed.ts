@@ -7,7 +7,7 @@ import { Backlog } from "./backlog.ts"
 import { Chunk } from "./conversation.ts"
 
 /** Bytes are sent in pieces no larger than this; a frame takes twice as much. */
-export const pieceBytes = 128 * 1024
+const pieceBytes = 128 * 1024
 
 /**
  * Messages and bytes of one operation on one connection, read one by one. The peer is not trusted: what `decode` throws ends
@@ -56,6 +56,17 @@ export class Framed<Message extends object> implements AsyncDisposable {
     const item = await this.#backlog.next()
     if (item instanceof Chunk) this.#taken = item
     return item
+  }
+
+  /** Says that nothing more comes, and waits until the peer has taken everything and gone. */
+  async finish(): Promise<void> {
+    this.#channel.finish()
+    try {
+      for (;;) await this.next()
+    } catch {
+      // It is over.
+    }
+    this.#signal?.throwIfAborted()
   }
 
   /** Ends it at once: what was not read yet is not read any more. */

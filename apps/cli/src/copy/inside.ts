@@ -1,77 +1,30 @@
 import { Fault } from "@warren/base/fault.ts"
-import { Chunk } from "@warren/protocol/conversation.ts"
 import type { FileEntry } from "@warren/protocol/user-plane/files.ts"
 import type { z } from "zod"
-import type { Runner } from "../runner/runner.ts"
-import { upload } from "../runner/upload.ts"
 
-export type Entry = z.output<typeof FileEntry>
+export type Entry = Pick<z.output<typeof FileEntry>, "name" | "type" | "mode" | "target">
 
-const entriesMax = 5_000
-
-/** The files of a session, as the wire gives them. */
-export class InsideFiles {
-  readonly #runner: Runner
-  readonly #session: string
-  readonly #as: { user?: string }
-
-  constructor(runner: Runner, session: string, as: string | undefined) {
-    this.#runner = runner
-    this.#session = session
-    this.#as = as === undefined ? {} : { user: as }
-  }
-
-  stat(path: string): Promise<Entry> {
-    return this.#runner.call("file.stat", this.#at(path))
-  }
-
-  async statIfAny(path: string): Promise<Entry | undefined> {
-    try {
-      return await this.stat(path)
-    } catch (thrown) {
-      if (thrown instanceof Fault && thrown.code === "not_found") return undefined
-      throw thrown
-    }
-  }
-
+/** Files that are not here: a session's, or a workspace's. */
+export interface InsideFiles {
+  stat(path: string): Promise<Entry>
+  statIfAny(path: string): Promise<Entry | undefined>
   /** What lies directly in a folder. */
-  async list(path: string): Promise<readonly Entry[]> {
-    const { entries, truncated } = await this.#runner.call("file.list", { ...this.#at(path), limit: entriesMax })
-    if (truncated)
-      throw new Fault("limit", `${path} holds more than ${entriesMax} entries`, { hint: "copy an archive of it" })
-    return entries
-  }
+  list(path: string): Promise<readonly Entry[]>
+  /** Each piece is good until the next is asked for. */
+  read(path: string): AsyncIterable<Buffer>
+  write(path: string, source: AsyncIterable<Uint8Array>, mode?: number): Promise<void>
+  /** One that is there is fine. */
+  mkdir(path: string): Promise<void>
+  /** Runs a small program there, for what the wire has no call for. False: it cannot be run, or it failed. */
+  run(argv: readonly string[]): Promise<boolean>
+}
 
-  async *read(path: string): AsyncGenerator<Buffer> {
-    await using conversation = await this.#runner.open("file.read", this.#at(path))
-    for (let item = await conversation.next(); item !== undefined; item = await conversation.next()) {
-      yield item.bytes
-    }
-  }
-
-  async write(path: string, source: AsyncIterable<Uint8Array>, mode?: number): Promise<number> {
-    const wanted = mode === undefined ? {} : { mode }
-    await using conversation = await this.#runner.open("file.write", { ...this.#at(path), ...wanted })
-    let bytes = 0
-    await upload(conversation, source, (said) => (bytes = said.bytes))
-    return bytes
-  }
-
-  async mkdir(path: string): Promise<void> {
-    await this.#runner.call("file.mkdir", this.#at(path))
-  }
-
-  /** Runs a small program inside, for what the wire has no call for. */
-  async run(argv: readonly string[]): Promise<boolean> {
-    const input = { session: this.#session, argv: [...argv], ...this.#as }
-    await using conversation = await this.#runner.open("process.exec", input)
-    for (let item = await conversation.next(); item !== undefined; item = await conversation.next()) {
-      if (!(item instanceof Chunk) && item.ev === "exit") return item.exitCode === 0
-    }
-    return false
-  }
-
-  #at(path: string) {
-    return { session: this.#session, ...this.#as, path }
+/** Nothing there is an answer, too. */
+export async function ifAny<T>(asked: Promise<T>): Promise<T | undefined> {
+  try {
+    return await asked
+  } catch (thrown) {
+    if (thrown instanceof Fault && thrown.code === "not_found") return undefined
+    throw thrown
   }
 }

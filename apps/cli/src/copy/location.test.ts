@@ -10,8 +10,8 @@ describe("where a copy goes", () => {
     [":x", { kind: "local", path: ":x" }],
     ["ses:/etc/hosts", { kind: "inside", place: { session: "ses" }, path: "/etc/hosts" }],
     ["ses:notes.md", { kind: "inside", place: { session: "ses" }, path: "/workspace/notes.md" }],
-    ["@site:src/a.ts", { kind: "inside", place: { workspace: "site" }, path: "/workspace/src/a.ts" }],
-    ["@site:", { kind: "inside", place: { workspace: "site" }, path: "/workspace/" }],
+    ["@site:src/a.ts", { kind: "inside", place: { workspace: "site" }, path: "src/a.ts" }],
+    ["@site:", { kind: "inside", place: { workspace: "site" }, path: "/" }],
   ])("%s", (text, location) => expect(locationOf(text)).toEqual(location))
 
   test("nothing is no place", () => {

@@ -16,7 +16,7 @@ export function locationOf(text: string): Location {
   const at = text.indexOf(":")
   if (at < 1 || /^[./]/.test(text)) return { kind: "local", path: text }
   const [name, path] = [text.slice(0, at), text.slice(at + 1)]
-  if (name.startsWith("@")) return { kind: "inside", place: { workspace: name.slice(1) }, path: `/workspace/${path}` }
+  if (name.startsWith("@")) return { kind: "inside", place: { workspace: name.slice(1) }, path: path || "/" }
   if (path === "") throw new Fault("invalid", `"${text}" has no path`, { hint: `such as ${name}:/workspace/file` })
   return { kind: "inside", place: { session: name }, path: path.startsWith("/") ? path : `/workspace/${path}` }
 }

@@ -40,9 +40,15 @@ export async function startDaemon(plan: Plan, signal: AbortSignal): Promise<numb
   return child.pid ?? 0
 }
 
-/** What it said before it gave up. */
+/** What it said before it gave up: the error that was thrown, or its last lines. */
 function failureOf(logFile: string): Fault {
-  const lines = readFileSync(logFile, "utf8").trim().split("\n").slice(-tailLines)
-  const said = lines.join("\n  ").replace(/^warren: /, "")
+  const lines = readFileSync(logFile, "utf8").trim().split("\n")
+  const thrown = lines.find((line) => /^(\w*Error|Fault)\b.*: /.test(line))?.replace(/^[^:]*: /, "")
+  const said =
+    thrown ??
+    lines
+      .slice(-tailLines)
+      .join("\n  ")
+      .replace(/^warren: /, "")
   return new Fault("unavailable", `Warren did not start: ${said || "it said nothing"}`, { hint: `see ${logFile}` })
 }

@@ -2,10 +2,12 @@ import { Fault } from "@warren/base/fault.ts"
 import { flag } from "../arguments/flag.ts"
 import { word } from "../arguments/word.ts"
 import { Download } from "../copy/download.ts"
-import { InsideFiles } from "../copy/inside.ts"
+import type { InsideFiles } from "../copy/inside.ts"
 import { locationOf, type Location, type Place } from "../copy/location.ts"
+import { SessionFiles } from "../copy/session-files.ts"
 import { Tally } from "../copy/tally.ts"
 import { UploadTree } from "../copy/upload-tree.ts"
+import { WorkspaceFiles } from "../copy/workspace-files.ts"
 import { withRunner, type Desk } from "../desk.ts"
 import type { Runner } from "../runner/runner.ts"
 import { writeOut } from "../terminal/terminal.ts"
@@ -39,11 +41,9 @@ export const copyVerb = verb({
         throw new Fault("invalid", "one side of cp is inside and the other is here", { hint: "warren cp --help" })
       }
       const { place } = from.kind === "inside" ? from : (to as Inside)
-      await withSession(runner, place, async (session) => {
-        const copy = { files: new InsideFiles(runner, session, flags.as), desk, tally }
-        if (from.kind === "inside") await copyOut(copy, from, to as Outside)
-        else await copyIn(copy, from, to as Inside)
-      })
+      const copy = { files: filesOf(runner, place, flags.as), desk, tally }
+      if (from.kind === "inside") await copyOut(copy, from, to as Outside)
+      else await copyIn(copy, from, to as Inside)
       progress[Symbol.dispose]()
       for (const each of tally.skipped) desk.output.note(`left out: ${each}`)
       if (to.kind === "stream") return
@@ -68,15 +68,8 @@ async function copyIn({ files, desk, tally }: Copy, from: Outside, to: Inside): 
   tally.files++
 }
 
-/** The session to copy through: the one that is meant, or one that has the workspace for as long as the copy takes. */
-async function withSession<T>(runner: Runner, place: Place, work: (session: string) => Promise<T>): Promise<T> {
-  if ("session" in place) return work(place.session)
-  // Asked for first, because a session would make a workspace of that name when there is none.
-  await runner.call("workspace.get", { name: place.workspace })
-  const { id } = await runner.call("session.create", { workspace: place.workspace, network: { mode: "none" } })
-  try {
-    return await work(id)
-  } finally {
-    await runner.callAnyway("session.delete", { id })
-  }
+function filesOf(runner: Runner, place: Place, as: string | undefined): InsideFiles {
+  if ("session" in place) return new SessionFiles(runner, place.session, as)
+  if (as !== undefined) throw new Fault("invalid", "--as is for files of a session: a workspace is yours")
+  return new WorkspaceFiles(runner, place.workspace)
 }

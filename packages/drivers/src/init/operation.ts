@@ -54,6 +54,11 @@ export class Operation implements AsyncDisposable {
     }
   }
 
+  /** Nothing more comes; resolves when init has taken what was sent and gone. */
+  finish(): Promise<void> {
+    return this.#framed.finish()
+  }
+
   [Symbol.asyncDispose](): Promise<void> {
     return this.#framed[Symbol.asyncDispose]()
   }

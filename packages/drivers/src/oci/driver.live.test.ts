@@ -10,13 +10,6 @@ describe("oci driver with runc", () => {
   conformance(ociSubject({ runtime: "runc" }))
 })
 
-/** As where there is no btrfs. An ordinary user has nothing else. */
-if (process.getuid?.() === 0) {
-  describe("oci driver with plain folders", () => {
-    conformance(ociSubject({ volume: { isPlain: true } }))
-  })
-}
-
 const gvisor = ociSubject({ runtime: "runsc" })
 
 test("says why runsc cannot be used", async () => {

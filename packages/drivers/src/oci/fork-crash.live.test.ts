@@ -14,7 +14,7 @@ import { randomFrom } from "./testing/random.ts"
 import { programs } from "./testing/subject.ts"
 
 const seed = Number(process.env["WARREN_SEED"] ?? randomInt(2 ** 31))
-const kills = Number(process.env["WARREN_FORK_CRASHES"] ?? 20)
+const kills = Number(process.env["WARREN_FORK_CRASHES"] ?? 12)
 
 interface Told {
   readonly sandboxes: Map<SandboxId, string>

@@ -114,7 +114,7 @@ const cgroupsOfUser: Look = ({ cgroups: { version, missing }, user: { name, uid 
   })
 
 const diskOfRoot: Look = ({ programs, filesystems, hasLoopDevices }) => {
-  const without = "what a sandbox writes is not limited, and a snapshot is a copy"
+  const without = "what a sandbox writes is not limited, and a snapshot is a copy that it must be paused for"
   const lacks: [isMissing: boolean, detail: string, fix: string][] = [
     [programs["mkfs.btrfs"] === undefined, "mkfs.btrfs is not installed", "sudo apt-get install btrfs-progs"],
     [!filesystems.includes("btrfs"), "this kernel has not loaded btrfs", "sudo modprobe btrfs"],
@@ -127,7 +127,7 @@ const diskOfRoot: Look = ({ programs, filesystems, hasLoopDevices }) => {
 const diskOfUser: Look = () =>
   wish("disk limits", false, "only root can mount a volume or limit what is written", {
     fix: "sudo npm start",
-    without: "what a sandbox writes is not limited, and a snapshot is a copy",
+    without: "what a sandbox writes is not limited, and a snapshot is a copy that it must be paused or stopped for",
   })
 
 const owners: Look = () =>

@@ -128,9 +128,10 @@ export class VolumeFile implements AsyncDisposable {
 
   /** A file that was made sparse, or longer by a repair, has parts without a place on the disk. */
   async #takeRoom(): Promise<void> {
-    const { size, blocks } = statSync(this.#file)
-    if (blocks * 512 >= size) return
-    await fill(this.#file, size).catch((failure: unknown) => {
+    if (!isSparse(this.#file)) return
+    // No more than it needs.
+    await this.#trying("volume.shrink", () => this.#shrink())
+    await fill(this.#file, statSync(this.#file).size).catch((failure: unknown) => {
       const note =
         "the disk has not enough room for all of the volume: should it become full, sandboxes can no longer write"
       this.#options.log("warn", "volume.room", { message: messageOf(failure) })
@@ -177,6 +178,11 @@ export class VolumeFile implements AsyncDisposable {
 function spaceIn(folder: string): { readonly size: number; readonly free: number } {
   const { blocks, bavail, bsize } = statfsSync(folder)
   return { size: blocks * bsize, free: bavail * bsize }
+}
+
+function isSparse(file: string): boolean {
+  const { size, blocks } = statSync(file)
+  return blocks * 512 < size
 }
 
 /** How large a file may be that takes `ownBytes` of the disk already. */

@@ -54,7 +54,9 @@ describe.runIf(isRoot)("the volume", () => {
   })
 
   /** The kernel writes back what is left, and then lets go of the file. */
-  const detached = (): Promise<void> => expect.poll(() => loopsOf(root), { timeout: 30_000 }).toEqual([])
+  async function detached(): Promise<void> {
+    await expect.poll(() => loopsOf(root), { timeout: 30_000 }).toEqual([])
+  }
   const file = (): string => join(root, "volume.btrfs")
   const folder = (): string => join(root, "volume")
   const sizeOf = (path: string): number => statfsSync(path).blocks * statfsSync(path).bsize
@@ -160,6 +162,17 @@ describe.runIf(isRoot)("the volume", () => {
     await open()
     expect(sizeOf(folder())).toBe(2 * firstBytes)
     expect(await note(id)).toBe("kept\n")
+  })
+
+  it("that was only promised its room is given it, and no more than it needs", async () => {
+    mkdirSync(folder(), { recursive: true })
+    execFileSync("truncate", ["--size", "3G", file()])
+    execFileSync("mkfs.btrfs", ["--quiet", "--metadata", "single", file()])
+    await open()
+    expect(statSync(file()).size).toBeLessThan(2 * 1024 ** 3)
+    expect(statSync(file()).blocks * 512).toBeGreaterThanOrEqual(statSync(file()).size)
+    expect(sizeOf(folder())).toBe(statSync(file()).size)
+    expect(await text(await start(), "echo alive")).toBe("alive\n")
   })
 
   it("gives room back that it does not need any more", async () => {

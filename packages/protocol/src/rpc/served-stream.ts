@@ -1,11 +1,14 @@
 import type { FrameChannel } from "@warren/base/frame-channel.ts"
 import { Fault } from "@warren/base/fault.ts"
+import { frameLimits } from "@warren/base/frame.ts"
 import { Backlog } from "../backlog.ts"
 import type { Stream } from "../contract.ts"
 import { Chunk, type Conversation } from "../conversation.ts"
-import { pieceBytes } from "../framed.ts"
 import { describeIssues } from "../issues.ts"
 import { rpcLimits, Say } from "./wire.ts"
+
+/** The most bytes in one frame: one more is its tag. */
+const frameBytesMax = frameLimits.streamBytesMax - 1
 
 type AnyConversation = Conversation<unknown, unknown>
 
@@ -15,6 +18,7 @@ export class ServedStream {
   readonly #id: number
   readonly #entry: Stream
   readonly #backlog: Backlog<Buffer | { readonly say: unknown }>
+  #isOver = false
   #heldTimer: NodeJS.Timeout | undefined
 
   constructor(channel: FrameChannel, id: number, entry: Stream) {
@@ -55,11 +59,13 @@ export class ServedStream {
 
   /** Nothing of what the caller says is wanted any more. */
   close(): void {
+    this.#isOver = true
     this.#backlog.drop(over)
   }
 
   async #carryDown(conversation: AnyConversation): Promise<void> {
-    for (;;) {
+    // A handler that answers at once, for ever, would otherwise never let anybody else have a turn.
+    while (!this.#isOver) {
       const item = await conversation.next()
       if (item === undefined) return
       if (item instanceof Chunk) await this.#sendBytes(item)
@@ -68,11 +74,10 @@ export class ServedStream {
     }
   }
 
+  /** A piece is lent until the next is asked for, so it has to have left by then. That costs less than a copy of it. */
   async #sendBytes({ tag, bytes }: Chunk): Promise<void> {
-    for (let at = 0; at < bytes.length; at += pieceBytes) {
-      if (!this.#channel.hasRoom) await this.#channel.room()
-      // Copied: the piece is lent until the next is asked for, and the socket may still hold it then.
-      this.#channel.sendBytes(tag, Buffer.from(bytes.subarray(at, at + pieceBytes)))
+    for (let at = 0; at < bytes.length; at += frameBytesMax) {
+      await this.#channel.lendBytes(tag, bytes.subarray(at, at + frameBytesMax))
     }
   }
 

@@ -3,7 +3,7 @@ import { Fault } from "@warren/base/fault.ts"
 import type { Context } from "../contract.ts"
 import { Chunk, type Conversation } from "../conversation.ts"
 
-export const pipeModes = ["echo", "flood", "deaf", "stubborn", "slow", "missing", "fails", "lies", "ends"] as const
+export const pipeModes = ["echo", "flood", "rush", "deaf", "stubborn", "slow", "missing", "fails", "lies", "ends"] as const
 
 interface PipeInput {
   readonly mode: (typeof pipeModes)[number]
@@ -56,6 +56,7 @@ class Pipe implements Conversation<Up, Down> {
     if (this.#input.mode === "lies") return { ev: 5 } as unknown as Down
     if (this.#input.mode === "stubborn") return new Promise<never>(() => undefined)
     if (this.#input.mode === "flood") return this.#flood()
+    if (this.#input.mode === "rush") return this.#lend(Buffer.alloc(100))
     return this.#echo()
   }
 

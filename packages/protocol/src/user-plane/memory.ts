@@ -54,13 +54,6 @@ export const memoryCalls = contract({
     }),
     out: Memory,
   },
-  "memory.get": {
-    since: 1,
-    http: "GET /v1/memories/{id}",
-    doc: "Read one memory.",
-    in: z.object({ id: MemoryId }),
-    out: Memory,
-  },
   "memory.list": {
     since: 1,
     http: "GET /v1/memories",
@@ -87,6 +80,14 @@ export const memoryCalls = contract({
       degraded: MemoryDegraded.optional(),
     }),
     timeoutMs: 30_000,
+  },
+  // After the search: its path would take that for an id.
+  "memory.get": {
+    since: 1,
+    http: "GET /v1/memories/{id}",
+    doc: "Read one memory.",
+    in: z.object({ id: MemoryId }),
+    out: Memory,
   },
   "memory.delete": {
     since: 1,

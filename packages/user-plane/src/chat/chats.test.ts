@@ -213,6 +213,26 @@ describe("what happened", () => {
     )
   })
 
+  test("reaches a reader whole who looks now and then at a very long answer", () => {
+    const { id } = open()
+    const known = new Map<string, Message>()
+    let [after, whole] = [0, ""]
+    for (let n = 0; n < 1_500; n++) {
+      chats.change(mainChatId, id, text(`${n} `))
+      whole += `${n} `
+      if (n % 190 !== 0) continue
+      for (
+        let events = chats.events(mainChatId, after, 50);
+        events.length > 0;
+        events = chats.events(mainChatId, after, 50)
+      ) {
+        for (const event of events) apply(known, event)
+        after = events.at(-1)?.seq ?? after
+      }
+      expect(known.get(id)?.parts).toEqual([{ type: "text", text: whole }])
+    }
+  })
+
   test("is there after each of 30 kills, if it was acknowledged", async () => {
     const program = await bundleProgram(new URL("testing/speaker.ts", import.meta.url), folder)
     const path = folder.at("killed.db")

@@ -1,8 +1,9 @@
 import { ManualClock } from "@warren/base/clock.ts"
-import { createLog } from "@warren/base/log.ts"
+import { createLog, silentLog } from "@warren/base/log.ts"
 import { Database } from "@warren/base/sqlite/database.ts"
 import { eventually } from "@warren/base/testing/eventually.ts"
 import { TempFolder } from "@warren/base/testing/temp-folder.ts"
+import { answerFaults, routes } from "@warren/protocol/http/routes.ts"
 import { memoryCalls } from "@warren/protocol/user-plane/memory.ts"
 import fc from "fast-check"
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
@@ -106,6 +107,24 @@ describe("a memory", () => {
       }),
     )
     expect(await texts(memory, 'words "')).toEqual(["plain words here"])
+  })
+
+  test("is reached over HTTP, a search as well as one by its id", async () => {
+    const memory = open()
+    const app = routes({
+      contract: memoryCalls,
+      handlers: memoryHandlers(memory),
+      log: silentLog,
+      caller: () => context.caller,
+    })
+    answerFaults(app, silentLog)
+    const body = JSON.stringify({ text: "tea, please" })
+    const added = (await (await app.request("/v1/memories", { method: "POST", body })).json()) as { id: string }
+    const found = await (await app.request("/v1/memories/search?query=tea&limit=5")).json()
+    expect(found).toMatchObject({ items: [{ memory: { id: added.id } }], mode: "text" })
+    expect(await (await app.request(`/v1/memories/${added.id}`)).json()).toEqual(added)
+    expect((await app.request("/v1/memories/mem_none")).status).toBe(404)
+    expect((await app.request("/v1/memories?limit=0")).status).toBe(400)
   })
 
   test("holds to the limit", () => {

@@ -81,12 +81,13 @@ export function processHandlers(sessions: Sessions, environmentOf: EnvironmentOf
       const bytes = Buffer.from(text)
       await run.write(bytes)
       if (isLast) run.send({ op: "eof" })
+      await run.finish()
       return { bytes: bytes.length }
     },
     "process.readStdout": async ({ after, waitMs, limit, ...which }, { signal }) => {
       const patience = AbortSignal.any([signal, AbortSignal.timeout(waitMs + settleMs)])
       await using run = await attach(which, after, patience)
-      return readSome(run, { after, limit, waitMs, signal })
+      return await readSome(run, { after, limit, waitMs, signal })
     },
     "process.subscribeStdout": (which, { signal }) => lines(() => attach(which, 0, signal)),
     "shell.open": async ({ session, env, cwd, user, path }, { signal }) => {

@@ -53,6 +53,11 @@ export class Run implements Conversation<RunControl, RunEvent> {
     return this.#operation.write(bytes)
   }
 
+  /** Resolves when init has taken everything that was written. */
+  finish(): Promise<void> {
+    return this.#operation.finish()
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#operation[Symbol.asyncDispose]()
     this.#use[Symbol.dispose]()

@@ -101,7 +101,8 @@ const codes: Readonly<Record<string, readonly [FaultCode, string]>> = {
   EACCES: ["forbidden", "belongs to the sandbox, and may not be touched from outside"],
   EPERM: ["forbidden", "belongs to the sandbox, and may not be touched from outside"],
   ENOSPC: ["limit", "does not fit: the workspace is full"],
-  EDQUOT: ["limit", "does not fit: the workspace is full"],
+  // EDQUOT, which Node has no name for.
+  "Unknown system error -122": ["limit", "does not fit: the workspace is full"],
   ENAMETOOLONG: ["invalid", "has too long a name"],
 }
 

@@ -417,6 +417,30 @@ describe("its files", () => {
       await expect(attempt()).rejects.toEqual(code("invalid"))
   })
 
+  test("go in and out by the calls as bytes, and one that is left half-way leaves nothing", async () => {
+    const calls = workspaceHandlers(workspaces)
+    const asked = { name: "a", path: "in/file", ifNew: false }
+    {
+      await using upload = await calls["workspace.write"](asked, context)
+      await upload.write(Buffer.from("hello "))
+      await upload.write(Buffer.from("world"))
+      upload.send({ op: "eof" })
+      expect(await upload.next()).toMatchObject({ ev: "written", entry: { path: "in/file", sizeBytes: 11 } })
+      expect(await upload.next()).toBeUndefined()
+    }
+    {
+      await using left = await calls["workspace.write"](asked, context)
+      await left.write(Buffer.from("half"))
+    }
+    await using refused = await calls["workspace.write"]({ ...asked, path: "../x" }, context)
+    await expect(refused.next()).rejects.toEqual(code("invalid"))
+    await using download = await calls["workspace.read"]({ name: "a", path: "in/file", offset: 6 }, context)
+    const piece = await download.next()
+    expect(piece && piece.bytes.toString()).toBe("world")
+    expect(await download.next()).toBeUndefined()
+    expect(readdirSync(folder.at("ws", "a", "staging"))).toEqual([])
+  })
+
   test("are reached by the calls, with what HTTP can say", async () => {
     const calls = workspaceHandlers(workspaces)
     await calls["workspace.mkdir"]({ name: "a", path: "x/y" }, context)

@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { join, resolve } from "node:path"
 import { describe, expect, test } from "vitest"
+import { shippedImages } from "../shipped/shipped.ts"
 import { command, expand, pairs, readRecipe, words } from "./recipe.ts"
 
 const step = { verb: "RUN", text: "", line: 7 } as const
@@ -48,9 +49,13 @@ describe("a recipe", () => {
 
 describe("our own recipes", () => {
   const home = resolve(import.meta.dirname, "../../../../../images")
-  const names = readdirSync(home, { withFileTypes: true }).flatMap((entry) => (entry.isDirectory() ? [entry.name] : []))
+  const names = readdirSync(home).filter((name) => existsSync(join(home, name, "Recipe")))
 
-  test("are there", () => expect(names.toSorted()).toEqual(["agent", "base", "desktop"]))
+  test("are there, and only those", () => expect(names.toSorted()).toEqual([...shippedImages].toSorted()))
+
+  test("debian is two scripts", () => {
+    expect(readdirSync(join(home, "debian")).toSorted()).toEqual(["configure", "unpack"])
+  })
 
   test.each(names)("%s can be read, and what it copies is there", (name) => {
     for (const one of readRecipe(readFileSync(join(home, name, "Recipe"), "utf8"))) {

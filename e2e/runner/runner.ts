@@ -1,0 +1,92 @@
+import { spawn, type ChildProcess } from "node:child_process"
+import { once } from "node:events"
+import { readFileSync } from "node:fs"
+import { setTimeout as pause } from "node:timers/promises"
+import { Fault } from "@warren/base/fault.ts"
+import { rpcSocketOf } from "@warren/protocol/places.ts"
+import { dist, type Home } from "./home.ts"
+import { Talk } from "./talk.ts"
+
+/** How often it is tried whether a socket answers: nobody tells when it does. */
+const tryMs = 5
+
+interface Ending {
+  readonly code: number | null
+  readonly signal: NodeJS.Signals | null
+}
+
+/** The runner of a home, as the process it is: started, killed, started again. */
+export class Runner implements AsyncDisposable {
+  readonly talk: Talk
+  /** From its start until it said how it is. */
+  readonly readyMs: number
+  readonly pid: number
+  readonly #child: ChildProcess
+  readonly #ended: Promise<Ending>
+
+  private constructor(child: ChildProcess, ended: Promise<Ending>, talk: Talk, readyMs: number) {
+    this.#child = child
+    this.#ended = ended
+    this.talk = talk
+    this.readyMs = readyMs
+    this.pid = child.pid ?? 0
+  }
+
+  /** Resolves when it answers; rejects with what it said when it ends instead. */
+  static async start(home: Home, env: NodeJS.ProcessEnv = {}): Promise<Runner> {
+    const begun = performance.now()
+    const child = spawn(process.execPath, [`${dist}/runner.js`], {
+      env: { ...process.env, WARREN_POOL_LEAST: "0", WARREN_POOL_MB: "0", ...env, WARREN_HOME: home.path },
+      stdio: ["ignore", "ignore", "pipe"],
+    })
+    return Runner.of(child, rpcSocketOf(home.path), begun)
+  }
+
+  /** The same for one that was started in another way. */
+  static async of(child: ChildProcess, socket: string, begun: number): Promise<Runner> {
+    let said = ""
+    child.stderr?.on("data", (chunk: Buffer) => (said += chunk.toString()))
+    const ended = once(child, "close").then(([code, signal]) => ({ code, signal }) as Ending)
+    const isOver = { value: false }
+    void ended.then(() => (isOver.value = true))
+    for (;;) {
+      if (isOver.value) throw new Error(`the runner ended: ${said}`)
+      try {
+        const talk = await Talk.connect(socket)
+        await talk.call("health.check", {})
+        return new Runner(child, ended, talk, performance.now() - begun)
+      } catch (failure) {
+        if (Fault.from(failure).code !== "unavailable") throw failure
+      }
+      await pause(tryMs)
+    }
+  }
+
+  /** At once, as `kill -9` does. */
+  async kill(): Promise<void> {
+    this.#child.kill("SIGKILL")
+    await this.#ended
+    await this.talk[Symbol.asyncDispose]()
+  }
+
+  /** In order; its sandboxes go on. */
+  async stop(): Promise<Ending> {
+    this.#child.kill("SIGTERM")
+    const ending = await this.#ended
+    await this.talk[Symbol.asyncDispose]()
+    return ending
+  }
+
+  get isRunning(): boolean {
+    return this.#child.exitCode === null && this.#child.signalCode === null
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.isRunning) await this.stop()
+  }
+}
+
+/** What the runner of a home has written down of itself. */
+export function logOf(home: Home): string {
+  return readFileSync(home.at("logs", "runner.log"), "utf8")
+}

@@ -1,0 +1,53 @@
+import { mkdtempSync, realpathSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join, resolve } from "node:path"
+import type { Socket } from "node:net"
+import { systemClock } from "@warren/base/clock.ts"
+import { createLog } from "@warren/base/log.ts"
+import { Scope } from "@warren/base/scope.ts"
+import { closeServer, connectUnix, listenUnix } from "@warren/base/unix-socket.ts"
+import { openOciDriver } from "@warren/drivers/oci/driver.ts"
+import type { Handlers } from "@warren/protocol/contract.ts"
+import { remote, RpcClient } from "@warren/protocol/rpc/client.ts"
+import { RpcConnection } from "@warren/protocol/rpc/server.ts"
+import { afterAll, beforeAll } from "vitest"
+import { Asking, userPlaneConformance } from "./conformance.ts"
+import { dataCalls, openUserPlane } from "./user-plane.ts"
+
+const dist = resolve(import.meta.dirname, "../../../dist")
+const root = realpathSync(mkdtempSync(join(tmpdir(), "wp-")))
+const scope = new Scope()
+let local: Handlers<typeof dataCalls>
+let overSocket: Handlers<typeof dataCalls>
+
+beforeAll(async () => {
+  const log = createLog(() => undefined)
+  const program = (name: string): string => join(dist, name)
+  const programs = { init: program("warren-init"), launch: program("warren-launch"), libraries: program("crun-lib") }
+  const driver = scope.use(await openOciDriver({ root: join(root, "oci"), programs, log }))
+  const plane = scope.use(
+    await openUserPlane({
+      ...{ root, drivers: [driver], image: "host", sqlProgram: program("sql.js"), recipes: program("images") },
+      upstreams: { anthropic: "https://api.anthropic.com", openai: "https://api.openai.com" },
+      ...{ env: {}, sessionsMax: 100, poolBytes: 0, poolLeast: 0, clock: systemClock, log },
+    }),
+  )
+  local = plane.handlers
+  const path = join(root, "rpc.sock")
+  const sockets = new Set<Socket>()
+  const server = await listenUnix(path, (socket) => {
+    sockets.add(socket)
+    void new RpcConnection(socket, { name: "me" }, { contract: dataCalls, handlers: local, log, build: "test" })
+  })
+  scope.defer(() => closeServer(server, sockets))
+  const client = scope.use(new RpcClient(await connectUnix(path), dataCalls, "test"))
+  overSocket = remote(dataCalls, client, (signal) => connectUnix(path, signal))
+})
+
+afterAll(async () => {
+  await scope.close()
+  rmSync(root, { recursive: true, force: true })
+})
+
+userPlaneConformance("in process", () => new Asking(dataCalls, () => local))
+userPlaneConformance("over a socket", () => new Asking(dataCalls, () => overSocket))
