@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, statSync } from "node:fs"
 import { basename } from "node:path"
 import { setTimeout as pause } from "node:timers/promises"
 import { isId } from "@warren/base/id.ts"
-import { Database } from "@warren/base/sqlite/database.ts"
+import Sqlite from "libsql"
 import { footprint, launcherPids } from "@warren/drivers/oci/testing/invariants.ts"
 import type { Home } from "./home.ts"
 
@@ -57,7 +57,8 @@ export function leaks(machine: Machine, isRunning: boolean): string[] {
   const lively = ledger.filter(({ owner }) => owner === "pool" || awake.has(owner)).map(({ id }) => id)
   const proxied = ledger.filter(({ network }) => network === "proxy").map(({ id }) => id)
   const ready = machine.snapshots.filter(({ state }) => state === "ready").map(({ id }) => id)
-  const count = (what: string, is: number, want: number): string[] => (is === want ? [] : [`${is} ${what}, not ${want}`])
+  const count = (what: string, is: number, want: number): string[] =>
+    is === want ? [] : [`${is} ${what}, not ${want}`]
   return [
     ...ledger.filter(({ owner }) => !owners.has(owner)).map(({ id, owner }) => `${id} is of ${owner}, who is gone`),
     ...ledger
@@ -104,26 +105,21 @@ function isSnapshot(name: string): boolean {
 }
 
 function written(home: Home): Pick<Machine, "ledger" | "sessions" | "snapshots" | "leased"> {
-  using database = new Database(home.database)
-  const text = (row: Readonly<Record<string, unknown>>, name: string): string => String(row[name])
-  return {
-    ledger: database.all("SELECT id, owner, plan FROM sandboxes", [], (row) => ({
-      id: text(row, "id"),
-      owner: text(row, "owner"),
-      network: (JSON.parse(text(row, "plan")) as { network: string }).network,
-    })),
-    sessions: database.all("SELECT id, state, record FROM sessions", [], (row) => ({
-      id: text(row, "id"),
-      state: text(row, "state"),
-      ...sandboxOf(text(row, "record")),
-    })),
-    snapshots: database.all("SELECT id, state FROM snapshots", [], (row) => ({
-      id: text(row, "id"),
-      state: text(row, "state"),
-    })),
-    leased: database.all("SELECT DISTINCT session FROM leases WHERE revoked_at IS NULL", [], (row) =>
-      text(row, "session"),
-    ),
+  const database = new Sqlite(home.database)
+  const rows = (sql: string) => database.prepare(sql).all() as Record<string, string>[]
+  try {
+    return {
+      ledger: rows("SELECT id, owner, plan FROM sandboxes").map(({ id = "", owner = "", plan = "{}" }) => ({
+        ...{ id, owner, network: (JSON.parse(plan) as { network: string }).network },
+      })),
+      sessions: rows("SELECT id, state, record FROM sessions").map(({ id = "", state = "", record = "{}" }) => ({
+        ...{ id, state, ...sandboxOf(record) },
+      })),
+      snapshots: rows("SELECT id, state FROM snapshots").map(({ id = "", state = "" }) => ({ id, state })),
+      leased: rows("SELECT DISTINCT session FROM leases WHERE revoked_at IS NULL").map(({ session = "" }) => session),
+    }
+  } finally {
+    database.close()
   }
 }
 

@@ -51,12 +51,12 @@ export class Talk implements AsyncDisposable {
   /** Resolves when the command has ended. */
   async run(session: string, cmd: string, more: { user?: string } = {}): Promise<Ran> {
     await using talk = await this.open("process.exec", { session, cmd, ...more })
-    return this.#heard(talk, "exit")
+    return await this.#heard(talk, "exit")
   }
 
   async runInShell(session: string, shell: string, cmd: string): Promise<Ran> {
     await using talk = await this.open("shell.run", { session, shell, cmd })
-    return this.#heard(talk, "done")
+    return await this.#heard(talk, "done")
   }
 
   /** Resolves when all of it is there. */

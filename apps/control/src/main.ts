@@ -5,8 +5,9 @@ import { createLog } from "@warren/base/log.ts"
 import { Scope } from "@warren/base/scope.ts"
 import { load } from "@warren/base/settings.ts"
 import { rpcSocketOf, tokenFileOf } from "@warren/protocol/places.ts"
+import { RunnerLink } from "@warren/protocol/rpc/link.ts"
+import { userPlane } from "@warren/protocol/user-plane.ts"
 import { app } from "./app.ts"
-import { RunnerLink } from "./runner-link.ts"
 import { settings } from "./settings.ts"
 import { openToken } from "./token.ts"
 
@@ -16,7 +17,7 @@ const log = createLog((line) => process.stdout.write(line)).with({ app: "control
 
 await using scope = new Scope()
 const token = await openToken(tokenFileOf(config.home))
-const runner = scope.use(new RunnerLink(rpcSocketOf(config.home)))
+const runner = scope.use(new RunnerLink(userPlane, rpcSocketOf(config.home), "control"))
 const { fetch } = app({ runner: runner.handlers(), token, port: config.port, log })
 const server = serve({ fetch, port: config.port, hostname: "127.0.0.1" })
 await once(server, "listening")

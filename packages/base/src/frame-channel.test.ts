@@ -44,6 +44,40 @@ describe("FrameChannel", () => {
     expect(decodeJson(left.bodies[7] ?? Buffer.alloc(0))).toEqual({ n: -7 })
   })
 
+  test("carries bytes that are lent, and says when their memory may be used again", async () => {
+    await using pair = await SocketPair.make()
+    const right = recorder()
+    const channel = new FrameChannel(pair.left, recorder().handlers)
+    new FrameChannel(pair.right, right.handlers)
+    const lent = Buffer.alloc(100_000)
+    for (let n = 0; n < 100; n++) {
+      lent.fill(n)
+      await channel.lendBytes(streamTags.stdout, lent)
+    }
+    await channel.lendBytes(streamTags.stdout, Buffer.alloc(0))
+    await eventually(() => right.bodies.length === 100)
+    expect(right.bodies.every((body, n) => body.subarray(1).equals(Buffer.alloc(100_000, n)))).toBe(true)
+  })
+
+  test("what is lent to a peer that does not read comes back when the channel is closed", async () => {
+    await using pair = await SocketPair.make()
+    const channel = new FrameChannel(pair.left, recorder().handlers)
+    let isBack = false
+    const lending = (async () => {
+      while (channel.isOpen) {
+        await channel.lendBytes(streamTags.raw, chunk)
+        await new Promise(setImmediate)
+      }
+      isBack = true
+    })()
+    await eventually(() => !channel.hasRoom)
+    for (let turn = 0; turn < 20; turn++) await new Promise(setImmediate)
+    expect(isBack).toBe(false)
+    channel.close()
+    await lending
+    await channel.lendBytes(streamTags.raw, chunk)
+  })
+
   test("gives room again when the peer reads, and waits until then", async () => {
     await using pair = await SocketPair.make()
     const channel = new FrameChannel(pair.left, recorder().handlers)

@@ -48,7 +48,7 @@ export class FrameChannel implements Disposable {
   }
 
   get isOpen(): boolean {
-    return !this.#hasEnded
+    return !this.#hasEnded && !this.#stream.destroyed
   }
 
   /** Whether the peer keeps up. A sender that can wait does so, with `room`. */

@@ -1,5 +1,6 @@
 import type { z } from "zod"
 import type { Conversation } from "./conversation.ts"
+import type { CallScope } from "./token-scope.ts"
 
 /**
  * One thing that can be asked across a process. A call has one answer (`out`); a feed has many (`each`), numbered, so that
@@ -9,6 +10,8 @@ interface Common {
   /** The wire version it came with. New members and new optional fields only: the newer side adapts. */
   readonly since: number
   readonly doc: string
+  /** What whoever asks from outside must be allowed to do. Contracts for everybody are `Scoped`: there it cannot be left out. */
+  readonly scope?: CallScope
   /** `GET /v1/sessions/{id}`: how it is reached over HTTP; absent when it is not. */
   readonly http?: `${"GET" | "POST" | "PUT" | "PATCH" | "DELETE"} /${string}`
   readonly in: z.ZodObject
@@ -34,6 +37,9 @@ export interface Stream extends Common {
 
 export type Entry = Call | Feed | Stream
 export type Contract = Readonly<Record<string, Entry>>
+
+/** A contract for everybody: each entry names the scope it needs. */
+export type Scoped = Readonly<Record<string, Entry & { readonly scope: CallScope }>>
 
 /** Keeps the literal types of a table, so that handlers, clients and routes can be made from it. */
 export function contract<const C extends Contract>(table: C): C {

@@ -1,5 +1,6 @@
 import { z } from "zod"
-import { contract, type Handlers } from "./contract.ts"
+import { contract, type Handlers, type Scoped } from "./contract.ts"
+import { accessCalls } from "./user-plane/access.ts"
 import { chatCalls } from "./user-plane/chat.ts"
 import { databaseCalls } from "./user-plane/database.ts"
 import { fileCalls } from "./user-plane/files.ts"
@@ -53,6 +54,7 @@ export const LogEntry = z
 const runnerCalls = contract({
   "health.check": {
     since: 1,
+    scope: "runner:read",
     http: "GET /v1/health",
     doc: "Ask a runner how it is.",
     in: z.object({}),
@@ -61,6 +63,7 @@ const runnerCalls = contract({
   },
   "logs.read": {
     since: 1,
+    scope: "runner:read",
     http: "GET /v1/logs",
     doc: "Read the newest lines of the runner's log.",
     in: z.object({ limit: z.coerce.number().int().min(1).max(1_000).default(100) }),
@@ -68,6 +71,7 @@ const runnerCalls = contract({
   },
   "logs.follow": {
     since: 1,
+    scope: "runner:read",
     http: "GET /v1/logs/follow",
     doc: "Every log line after number `after`, then every line that follows.",
     in: z.object({ after: z.coerce.number().int().min(0).default(0) }),
@@ -75,6 +79,7 @@ const runnerCalls = contract({
   },
   "runner.shutdown": {
     since: 1,
+    scope: "runner:write",
     doc: "Stop the runner in order. Running sandboxes go on.",
     in: z.object({}),
     out: z.object({ isStopping: z.boolean() }),
@@ -93,6 +98,7 @@ export const userPlane = contract({
   ...memoryCalls,
   ...chatCalls,
   ...databaseCalls,
-})
+  ...accessCalls,
+}) satisfies Scoped
 
 export type UserPlane = Handlers<typeof userPlane>

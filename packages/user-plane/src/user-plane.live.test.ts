@@ -5,10 +5,10 @@ import type { Socket } from "node:net"
 import { systemClock } from "@warren/base/clock.ts"
 import { createLog } from "@warren/base/log.ts"
 import { Scope } from "@warren/base/scope.ts"
-import { closeServer, connectUnix, listenUnix } from "@warren/base/unix-socket.ts"
+import { closeServer, listenUnix } from "@warren/base/unix-socket.ts"
 import { openOciDriver } from "@warren/drivers/oci/driver.ts"
 import type { Handlers } from "@warren/protocol/contract.ts"
-import { remote, RpcClient } from "@warren/protocol/rpc/client.ts"
+import { RunnerLink } from "@warren/protocol/rpc/link.ts"
 import { RpcConnection } from "@warren/protocol/rpc/server.ts"
 import { afterAll, beforeAll } from "vitest"
 import { Asking, userPlaneConformance } from "./conformance.ts"
@@ -40,8 +40,7 @@ beforeAll(async () => {
     void new RpcConnection(socket, { name: "me" }, { contract: dataCalls, handlers: local, log, build: "test" })
   })
   scope.defer(() => closeServer(server, sockets))
-  const client = scope.use(new RpcClient(await connectUnix(path), dataCalls, "test"))
-  overSocket = remote(dataCalls, client, (signal) => connectUnix(path, signal))
+  overSocket = scope.use(new RunnerLink(dataCalls, path, "test")).handlers()
 })
 
 afterAll(async () => {

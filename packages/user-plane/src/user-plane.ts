@@ -85,7 +85,7 @@ export interface LocalUserPlane extends AsyncDisposable {
 }
 
 /** New ones go at the end: the order is part of the database. */
-const migrations = [
+export const migrations = [
   ...sessionMigrations,
   ...snapshotMigrations,
   ...leaseMigrations,
@@ -107,7 +107,6 @@ export async function openUserPlane(options: UserPlaneOptions): Promise<LocalUse
   const broker = scope.use(new Broker({ leases, keys: vaultKeys(vault), upstreams: options.upstreams, log, clock }))
   const imagesRoot = (canLendLayers(driver) ? driver.imagesFolder : undefined) ?? join(root, "internal", "images")
   const images = scope.use(await Images.open({ root: imagesRoot, log, clock }))
-  await images.sweep(driver)
   const folder = join(root, "shared", "workspaces")
   const workspaces = scope.use(await Workspaces.open({ database, clock, log, folder, disk: plainDisk }))
   const held = {
@@ -128,6 +127,8 @@ export async function openUserPlane(options: UserPlaneOptions): Promise<LocalUse
       waysOut: waysOut({ root: join(root, "internal", "egress"), broker, leases, llms, log, clock }),
     }),
   )
+  await images.sweep(driver)
+  images.releaseOthers([...engine.store.sandboxes().map(({ id }) => id), ...engine.snapshots.ids()])
   const memory = scope.use(new Memory({ database, clock, log, embeddings: options.embeddings }))
   const userDatabase = scope.use(
     new UserDatabase({ path: join(root, "shared", "user.db"), program: options.sqlProgram }),

@@ -1,8 +1,7 @@
 import { Fault } from "@warren/base/fault.ts"
-import { Chunk } from "@warren/protocol/conversation.ts"
 import type { Runner } from "../runner/runner.ts"
 import { upload } from "../runner/upload.ts"
-import { ifAny, type Entry, type InsideFiles } from "./inside.ts"
+import { ifAny, runInside, type Entry, type InsideFiles } from "./inside.ts"
 
 const entriesMax = 5_000
 
@@ -51,14 +50,12 @@ export class SessionFiles implements InsideFiles {
     await this.#runner.call("file.mkdir", this.#at(path))
   }
 
-  /** Runs a small program inside, for what the wire has no call for. */
-  async run(argv: readonly string[]): Promise<boolean> {
-    const input = { session: this.#session, argv: [...argv], ...this.#as }
-    await using conversation = await this.#runner.open("process.exec", input)
-    for (let item = await conversation.next(); item !== undefined; item = await conversation.next()) {
-      if (!(item instanceof Chunk) && item.ev === "exit") return item.exitCode === 0
-    }
-    return false
+  run(argv: readonly string[]): Promise<boolean> {
+    return runInside(this.#runner, { session: this.#session, argv: [...argv], ...this.#as })
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return Promise.resolve()
   }
 
   #at(path: string) {

@@ -3,7 +3,7 @@ import type { z } from "zod"
 import { allPages } from "../runner/pages.ts"
 import type { Runner } from "../runner/runner.ts"
 import { upload } from "../runner/upload.ts"
-import { ifAny, type Entry, type InsideFiles } from "./inside.ts"
+import { ifAny, runInside, type Entry, type InsideFiles } from "./inside.ts"
 
 const entriesMax = 100_000
 const types = { file: "file", folder: "dir", link: "symlink", other: "socket" } as const
@@ -13,6 +13,7 @@ const modeBits = 0o777
 export class WorkspaceFiles implements InsideFiles {
   readonly #runner: Runner
   readonly #name: string
+  #session: Promise<{ readonly id: string }> | undefined
 
   constructor(runner: Runner, name: string) {
     this.#runner = runner
@@ -52,9 +53,16 @@ export class WorkspaceFiles implements InsideFiles {
     if (relative(path) !== "") await this.#runner.call("workspace.mkdir", this.#at(path))
   }
 
-  /** A workspace has nobody who could run anything. */
-  run(): Promise<boolean> {
-    return Promise.resolve(false)
+  /** In a session that has the workspace for as long as the copy takes: made when it is needed, which is seldom. */
+  async run(argv: readonly string[]): Promise<boolean> {
+    this.#session ??= this.#runner.call("session.create", { workspace: this.#name, network: { mode: "none" } })
+    const { id } = await this.#session
+    return runInside(this.#runner, { session: id, argv: [...argv], cwd: "/workspace" })
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const session = await this.#session?.catch(() => undefined)
+    if (session) await this.#runner.callAnyway("session.delete", { id: session.id })
   }
 
   #at(path: string) {

@@ -12,34 +12,39 @@ interface Outcome {
 
 /** The CLI as people run it: a process of its own, built once. */
 export class CliProgram implements AsyncDisposable {
-  readonly #folder: TempFolder
   readonly #file: string
   readonly #env: Readonly<Record<string, string>>
+  readonly #folder: TempFolder | undefined
 
-  private constructor(folder: TempFolder, file: string, env: Readonly<Record<string, string>>) {
-    this.#folder = folder
+  private constructor(file: string, env: Readonly<Record<string, string>>, folder?: TempFolder) {
     this.#file = file
     this.#env = env
+    this.#folder = folder
   }
 
   static async build(): Promise<CliProgram> {
     const folder = await TempFolder.make()
-    return new CliProgram(folder, await bundleProgram(new URL("../main.ts", import.meta.url), folder), {})
+    return new CliProgram(await bundleProgram(new URL("../main.ts", import.meta.url), folder), {}, folder)
+  }
+
+  /** One that is built already. */
+  static at(file: string): CliProgram {
+    return new CliProgram(file, {})
   }
 
   /** The same program in another environment. */
   with(env: Readonly<Record<string, string>>): CliProgram {
-    return new CliProgram(this.#folder, this.#file, { ...this.#env, ...env })
+    return new CliProgram(this.#file, { ...this.#env, ...env }, this.#folder)
   }
 
   start(...args: string[]): Running {
     return this.#launch(process.execPath, [this.#file, ...args])
   }
 
-  /** On a terminal of its own, made by `script`; what it shows and what is typed go through the pipes. */
-  startOnTerminal(...args: string[]): Running {
+  /** On a terminal of its own, made by `script`, where `before` was run; what it shows and what is typed go through the pipes. */
+  startOnTerminal(args: readonly string[], before = "true"): Running {
     const line = [process.execPath, this.#file, ...args].map((word) => `'${word.replaceAll("'", `'\\''`)}'`).join(" ")
-    return this.#launch("script", ["-qefc", `stty rows 30 cols 100; ${line}`, "/dev/null"])
+    return this.#launch("script", ["-qefc", `stty rows 30 cols 100; ${before}; ${line}`, "/dev/null"])
   }
 
   /** Runs to the end with this input. */
@@ -49,8 +54,8 @@ export class CliProgram implements AsyncDisposable {
     return await running.ended
   }
 
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.#folder[Symbol.asyncDispose]()
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#folder?.[Symbol.asyncDispose]()
   }
 
   #launch(program: string, args: readonly string[]): Running {

@@ -41,7 +41,8 @@ export const copyVerb = verb({
         throw new Fault("invalid", "one side of cp is inside and the other is here", { hint: "warren cp --help" })
       }
       const { place } = from.kind === "inside" ? from : (to as Inside)
-      const copy = { files: filesOf(runner, place, flags.as), desk, tally }
+      await using files = filesOf(runner, place, flags.as)
+      const copy = { files, desk, tally }
       if (from.kind === "inside") await copyOut(copy, from, to as Outside)
       else await copyIn(copy, from, to as Inside)
       progress[Symbol.dispose]()

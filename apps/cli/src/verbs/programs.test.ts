@@ -67,7 +67,9 @@ describe("a program in a session", () => {
   })
 
   test("Ctrl-C reaches it, even behind input that it does not read", async () => {
-    await using running = cli.start(...exec("sh", "-c", "trap 'echo caught; exit 5' INT; echo ready; sleep 60 & wait"))
+    await using running = cli.start(
+      ...exec("sh", "-c", "trap 'kill $!; echo caught; exit 5' INT; sleep 60 & echo ready; wait"),
+    )
     running.child.stdin?.write(Buffer.alloc(4 * 1024 * 1024))
     await running.until("ready")
     running.child.kill("SIGINT")

@@ -264,6 +264,57 @@ describe.runIf(isRoot)("the volume", () => {
     })
   })
 
+  describe("on a disk that is a btrfs itself", () => {
+    let disk: string
+
+    beforeEach(() => {
+      disk = join(temp.path, `${newId("sbx")}.disk`)
+      root = `${disk}.mount`
+      mkdirSync(root)
+      execFileSync("truncate", ["--size", "1G", disk])
+      execFileSync("mkfs.btrfs", ["--quiet", disk])
+      execFileSync("mount", ["-o", "loop", disk, root])
+    })
+    afterEach(async () => {
+      await close(true)
+      await expect.poll(() => tryUnmount(root), { timeout: 30_000 }).toBe(true)
+      rmSync(disk)
+    })
+
+    /** How much more of the disk is used after a sandbox with 200 MB was forked twice. */
+    async function forkTwice(diskBytes: number): Promise<number> {
+      const limits = { ...defaultLimits, diskBytes }
+      const parent = await start({ limits })
+      await text(
+        parent,
+        "head -c 200m /dev/urandom > /workspace/data; sha256sum /workspace/data > /workspace/sum; sync",
+      )
+      const before = statfsSync(root).bfree
+      const from = newId("snp")
+      await driver?.snapshot(parent.id, from)
+      const children = [await start({ limits, from }), await start({ limits, from })]
+      for (const child of children) {
+        expect(await text(child, "sha256sum -c /workspace/sum; sync")).toBe("/workspace/data: OK\n")
+      }
+      await driver?.removeSnapshot(from)
+      return (before - statfsSync(root).bfree) * statfsSync(root).bsize
+    }
+
+    it("is the disk, and forks cost nothing", async () => {
+      await open()
+      expect(readdirSync(root)).not.toContain("volume.btrfs")
+      expect(driver?.abilities).toMatchObject({ diskLimit: true, snapshot: true })
+      expect(driver?.abilities.reasons["snapshotCost"]).toBeUndefined()
+      expect(await forkTwice(1024 ** 3)).toBeLessThan(50 * MiB)
+    })
+
+    it("can be plain folders, and forks share their bytes", async () => {
+      driver = await openOciDriver({ root, programs, log: createLog(() => undefined), volume: { isPlain: true } })
+      expect(driver.abilities.reasons["snapshotCost"]).toMatch(/^every file is cloned: .*paused meanwhile$/)
+      expect(await forkTwice(0)).toBeLessThan(50 * MiB)
+    })
+  })
+
   describe("that was damaged", () => {
     it("by a kill in the middle of everything is as it was", async () => {
       await open()
@@ -433,6 +484,16 @@ function placeOf(path: string, address: number): number {
     if (at !== 65_536 && isBlock && Number(bytes.readBigUInt64LE(at + 48)) === address) return at
   }
   throw new Error("there is no such block")
+}
+
+/** What a sandbox had mounted goes a moment after it. */
+function tryUnmount(folder: string): boolean {
+  try {
+    execFileSync("umount", [folder], { stdio: "pipe" })
+    return true
+  } catch {
+    return false
+  }
 }
 
 function loopsOf(root: string): string[] {

@@ -5,7 +5,8 @@ import { SocketPair } from "@warren/base/testing/socket-pair.ts"
 import fc from "fast-check"
 import { describe, expect, test, vi } from "vitest"
 import { RawPeer, System, wire } from "../testing/rpc-system.ts"
-import { remote, RpcClient } from "./client.ts"
+import { RpcClient } from "./client.ts"
+import { remote } from "./remote.ts"
 import { rpcLimits } from "./wire.ts"
 
 const outcome = (work: Promise<unknown>): Promise<unknown> =>
@@ -314,7 +315,10 @@ describe("RpcClient with a server", () => {
 
   test("remote has the shape of the handlers at the other end", async () => {
     await using system = await System.start()
-    const plane = remote(wire, system.client, () => Promise.reject(new Error("no stream is opened here")))
+    const plane = remote(wire, {
+      client: () => Promise.resolve(system.client),
+      connect: () => Promise.reject(new Error("no stream is opened here")),
+    })
     const context = { signal: new AbortController().signal, caller: { name: "x" } }
     expect(await plane["echo.say"]({ value: 4, turns: 0 }, context)).toEqual({ value: 4 })
     const items = []

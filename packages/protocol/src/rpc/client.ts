@@ -3,25 +3,17 @@ import type { z } from "zod"
 import { Fault } from "@warren/base/fault.ts"
 import { FrameChannel } from "@warren/base/frame-channel.ts"
 import { decodeJson, isJson } from "@warren/base/frame.ts"
-import {
-  isCall,
-  isFeed,
-  isStream,
-  type Answer,
-  type Asked,
-  type CallName,
-  type Contract,
-  type FeedName,
-} from "../contract.ts"
-import type { Entry, Handlers, Item, Numbered, StreamName } from "../contract.ts"
+import { isCall, isFeed, type Answer, type Asked, type CallName, type Contract, type FeedName } from "../contract.ts"
+import type { Item, Numbered } from "../contract.ts"
 import { FeedBuffer } from "./feed-buffer.ts"
-import { openStream } from "./stream.ts"
 import { connectionId, Failed, FeedEnd, FeedItem, Out, rpcLimits, rpcVersion, Welcome } from "./wire.ts"
 
 interface CallOptions {
   readonly signal?: AbortSignal | undefined
   /** 0 waits for ever. */
   readonly timeoutMs?: number
+  /** Goes with the request to a runner that answers to none without. */
+  readonly statement?: string | undefined
 }
 
 /** Where what comes back for one request goes. */
@@ -34,7 +26,7 @@ interface Sink {
 
 interface Pending {
   readonly id: number
-  readonly message: { id: number; call: string; in: unknown }
+  readonly message: { id: number; call: string; in: unknown; statement?: string | undefined }
   readonly sink: Sink
 }
 
@@ -79,7 +71,8 @@ export class RpcClient<C extends Contract> implements AsyncDisposable {
     const entry = this.#contract[name]
     if (!entry || !isCall(entry)) throw new Fault("internal", `${name} is not a call`)
     options.signal?.throwIfAborted()
-    const out = await this.#ask(name, input, options.signal, options.timeoutMs ?? entry.timeoutMs ?? defaultTimeoutMs)
+    const timeoutMs = options.timeoutMs ?? entry.timeoutMs ?? defaultTimeoutMs
+    const out = await this.#ask(name, input, { ...options, timeoutMs })
     return checked(name, entry.out, out) as Answer<C, K>
   }
 
@@ -87,13 +80,13 @@ export class RpcClient<C extends Contract> implements AsyncDisposable {
   async *feed<K extends FeedName<C>>(
     name: K,
     input: Asked<C, K>,
-    options: { readonly signal?: AbortSignal | undefined } = {},
+    options: Omit<CallOptions, "timeoutMs"> = {},
   ): AsyncGenerator<Numbered<Item<C, K>>, void, void> {
     const entry = this.#contract[name]
     if (!entry || !isFeed(entry)) throw new Fault("internal", `${name} is not a feed`)
     options.signal?.throwIfAborted()
     const buffer = new FeedBuffer()
-    const pending = this.#enqueue(name, input, {
+    const pending = this.#enqueue(name, input, options.statement, {
       out: () => buffer.fail(new Fault("internal", `the feed ${name} was answered like a call`)),
       item: (seq, item, bytes) => {
         if (!buffer.add(seq, item, bytes)) this.#cancel(pending)
@@ -117,7 +110,8 @@ export class RpcClient<C extends Contract> implements AsyncDisposable {
     return Promise.resolve()
   }
 
-  #ask(name: string, input: unknown, signal: AbortSignal | undefined, timeoutMs: number): Promise<unknown> {
+  #ask(name: string, input: unknown, options: CallOptions & { timeoutMs: number }): Promise<unknown> {
+    const { signal, timeoutMs } = options
     return new Promise((resolve, reject) => {
       let stopped: { readonly reason: unknown } | undefined
       let patience: NodeJS.Timeout | undefined
@@ -129,7 +123,7 @@ export class RpcClient<C extends Contract> implements AsyncDisposable {
         else settle()
       }
       const wrong = (): void => finish(() => reject(new Fault("internal", `the call ${name} was answered like a feed`)))
-      const pending = this.#enqueue(name, input, {
+      const pending = this.#enqueue(name, input, options.statement, {
         out: (value) => finish(() => resolve(value)),
         item: wrong,
         end: wrong,
@@ -148,9 +142,9 @@ export class RpcClient<C extends Contract> implements AsyncDisposable {
     })
   }
 
-  #enqueue(call: string, input: unknown, sink: Sink): Pending {
+  #enqueue(call: string, input: unknown, statement: string | undefined, sink: Sink): Pending {
     const id = ++this.#lastId
-    const pending: Pending = { id, message: { id, call, in: input }, sink }
+    const pending: Pending = { id, message: { id, call, in: input, statement }, sink }
     // Told later, like every other answer, so that no caller has to handle a failure during the call itself.
     if (this.#ended) queueMicrotask(() => sink.fail(this.#ended))
     else if (this.#queued.size >= rpcLimits.queuedMax) {
@@ -251,23 +245,4 @@ function checked(name: string, schema: z.ZodType, value: unknown): unknown {
   if (!result.success)
     throw new Fault("internal", `what came back for ${name} has the wrong shape`, { cause: result.error })
   return result.data
-}
-
-/** A contract's handlers that ask somebody else: what is at the other end of a socket, in the shape of what is here. */
-export function remote<C extends Contract>(
-  contract: C,
-  client: RpcClient<C>,
-  connect: (signal?: AbortSignal) => Promise<Duplex>,
-): Handlers<C> {
-  const ask = (name: string, entry: Entry) => {
-    if (isStream(entry)) {
-      return async (input: never, { signal }: { signal: AbortSignal }) =>
-        openStream(await connect(signal), contract, name as StreamName<C>, input, signal)
-    }
-    return isFeed(entry)
-      ? (input: never, context: { signal: AbortSignal }) => client.feed(name as FeedName<C>, input, context)
-      : (input: never, context: { signal: AbortSignal }) => client.call(name as CallName<C>, input, context)
-  }
-  const entries = Object.entries(contract).map(([name, entry]) => [name, ask(name, entry)] as const)
-  return Object.fromEntries(entries) as unknown as Handlers<C>
 }

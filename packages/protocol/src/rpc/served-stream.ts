@@ -65,13 +65,14 @@ export class ServedStream {
 
   async #carryDown(conversation: AnyConversation): Promise<void> {
     // A handler that answers at once, for ever, would otherwise never let anybody else have a turn.
-    while (!this.#isOver) {
+    while (!this.#isOver && this.#channel.isOpen) {
       const item = await conversation.next()
       if (item === undefined) return
       if (item instanceof Chunk) await this.#sendBytes(item)
       else this.#channel.send({ id: this.#id, say: this.#entry.down.parse(item) })
       if (!this.#channel.hasRoom) await this.#channel.room()
     }
+    await forever()
   }
 
   /** A piece is lent until the next is asked for, so it has to have left by then. That costs less than a copy of it. */
@@ -91,7 +92,7 @@ export class ServedStream {
       }
     } catch (thrown) {
       if (thrown !== over) throw thrown
-      await new Promise<never>(() => undefined)
+      await forever()
     }
   }
 
@@ -113,6 +114,11 @@ export class ServedStream {
 }
 
 const over = Symbol("nothing more is read")
+
+/** Waited for by what only a signal ends. One for each: a promise remembers everybody who waits for it. */
+function forever(): Promise<never> {
+  return new Promise(() => undefined)
+}
 
 function untilAborted(signal: AbortSignal): { readonly promise: Promise<never>; forget(): void } {
   let abort = (): void => undefined

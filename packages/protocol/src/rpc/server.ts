@@ -18,6 +18,23 @@ export interface RpcServerOptions<C extends Contract> {
   readonly handlers: Handlers<C>
   readonly log: Log
   readonly build: string
+  /** Decides on each request by itself, where being connected is not enough; throws when it may not be. */
+  admit?(asked: RpcAsked): Admission
+}
+
+/** A request before anything of it was looked at. */
+export interface RpcAsked {
+  readonly call: string
+  readonly in: unknown
+  readonly statement: string | undefined
+  /** It goes on until one side ends it. */
+  readonly isOpen: boolean
+}
+
+export interface Admission {
+  readonly caller: Caller
+  /** Told once, when it is over: `ok`, or the code of a fault. */
+  ended(result: string): void
 }
 
 type AnyHandler = (input: unknown, context: Context) => Promise<unknown> | AsyncIterable<Numbered<unknown>>
@@ -26,10 +43,16 @@ type AnyConversation = Conversation<unknown, unknown>
 /** One request being worked on. Its signal is made when somebody asks for it: most calls never do, and it costs 3 µs. */
 class Running implements Context {
   readonly caller: Caller
+  readonly #admission: Admission | undefined
   #controller: AbortController | undefined
 
-  constructor(caller: Caller) {
-    this.caller = caller
+  constructor(caller: Caller, admission?: Admission) {
+    this.caller = admission?.caller ?? caller
+    this.#admission = admission
+  }
+
+  ended(result: string): void {
+    this.#admission?.ended(result)
   }
 
   get signal(): AbortSignal {
@@ -129,14 +152,15 @@ export class RpcConnection<C extends Contract> implements AsyncDisposable {
   }
 
   #open(message: Readonly<Record<string, unknown>>): void {
-    const { id, open: name, in: input } = this.#read(Open.safeParse(message))
+    const { id, open: name, in: input, statement } = this.#read(Open.safeParse(message))
     if (this.#isClosing) throw closing()
     if (this.#running.size > 0) throw new Fault("invalid", "a stream needs a connection of its own")
+    const running = this.#admitted({ call: name, in: input, statement, isOpen: true })
     const entry = this.#entry(name)
     if (!isStream(entry)) throw new Fault("unsupported", `${name} is not a stream`)
     const served = new ServedStream(this.#channel, id, entry)
     this.#stream = served
-    this.#work(id, name, async (running) => {
+    this.#work(id, name, running, async () => {
       try {
         const conversation = await (this.#call(name, entry, input, running) as Promise<AnyConversation>)
         await served.run(conversation, running.signal)
@@ -149,21 +173,35 @@ export class RpcConnection<C extends Contract> implements AsyncDisposable {
     void Promise.all(this.#settled).then(() => this.#channel.finish())
   }
 
-  #start(request: { id: number; call: string; in: Record<string, unknown> }): void {
+  #start(request: z.output<typeof Request>): void {
     if (this.#running.has(request.id)) {
       // An answer could not say which of the two it belongs to.
       return this.#channel.close(new Fault("invalid", `request ${request.id} is already running`))
     }
     if (this.#isClosing) throw closing()
     if (this.#running.size >= rpcLimits.inFlightMax) throw new Fault("limit", "too many requests at once")
-    this.#work(request.id, request.call, (running) => this.#answer(request, running))
+    const { call, in: input, statement } = request
+    const running = this.#admitted({ call, in: input, statement, isOpen: this.#isFeed(call) })
+    this.#work(request.id, request.call, running, () => this.#answer(request, running))
   }
 
-  #work(id: number, name: string, doing: (running: Running) => Promise<void>): void {
-    const running = new Running(this.#caller)
+  #admitted(asked: RpcAsked): Running {
+    return new Running(this.#caller, this.#options.admit?.(asked))
+  }
+
+  #isFeed(name: string): boolean {
+    const { contract } = this.#options
+    return Object.hasOwn(contract, name) && contract[name] !== undefined && isFeed(contract[name])
+  }
+
+  #work(id: number, name: string, running: Running, doing: () => Promise<void>): void {
     this.#running.set(id, running)
-    const work = doing(running)
-      .catch((thrown: unknown) => this.#fail(id, thrown, name))
+    const work = doing()
+      .then(() => running.ended("ok"))
+      .catch((thrown: unknown) => {
+        running.ended(Fault.from(thrown).code)
+        this.#fail(id, thrown, name)
+      })
       .finally(() => {
         this.#running.delete(id)
         this.#settled.delete(work)

@@ -9,7 +9,7 @@ import { afterEach, describe, expect, test, vi } from "vitest"
 import { backlogBytesMax } from "../backlog.ts"
 import { Chunk, type Conversation } from "../conversation.ts"
 import { Served, RawPeer, System, wire } from "../testing/rpc-system.ts"
-import { remote } from "./client.ts"
+import { remote } from "./remote.ts"
 import { openStream } from "./stream.ts"
 import { rpcLimits } from "./wire.ts"
 
@@ -121,7 +121,7 @@ describe("a stream", () => {
     await using served = await Served.start()
     const bytes = 3 * mebibyte + 1
     await using pipe = await openStream(served.peer, wire, "pipe.open", { mode: "flood", bytes })
-    for (let read = 0; read < bytes; ) {
+    for (let read = 0; read < bytes;) {
       const item = await pipe.next()
       if (!(item instanceof Chunk)) throw new Error("no bytes")
       expect(item.bytes.every((byte) => byte === 7)).toBe(true)
@@ -158,7 +158,7 @@ describe("a stream", () => {
       expect(keptBytes() - before).toBeLessThan(8 * mebibyte)
       // The handler was given one piece, and has not come back for more.
       expect(served.answers.produced).toBeLessThanOrEqual(frameLimits.streamBytesMax)
-      await pipe[Symbol.asyncDispose]()
+      await served.connection[Symbol.asyncDispose]()
       await writing
     }))
 
@@ -557,7 +557,10 @@ describe("the connection of a stream", () => {
 test("a remote's streams have the shape of the handler's", async () => {
   await using system = await System.start()
   await using other = await Served.start()
-  const plane = remote(wire, system.client, () => Promise.resolve(other.peer))
+  const plane = remote(wire, {
+    client: () => Promise.resolve(system.client),
+    connect: () => Promise.resolve(other.peer),
+  })
   const context = { signal: new AbortController().signal, caller: { name: "x" } }
   await using pipe = await plane["pipe.open"]({ mode: "echo", bytes: 1 }, context)
   await pipe.write(Buffer.from("hello"))

@@ -1,5 +1,6 @@
 import { z } from "zod"
 import { FaultData } from "../fault.ts"
+import { statementLimits } from "../statement.ts"
 
 /** The version this code speaks. A peer that speaks an older one is answered in the older one. */
 export const rpcVersion = 1
@@ -20,15 +21,17 @@ export const rpcLimits = {
 } as const
 
 const RequestId = z.int().min(1)
+/** Signed by the control plane: for whom it asks. Those who own the socket need none. */
+const statement = z.string().max(statementLimits.charsMax).optional()
 
 export const Hello = z.object({ hello: z.object({ version: z.int().min(1), name: z.string().max(256).default("") }) })
 export const Welcome = z.object({
   welcome: z.object({ version: z.int().min(1), build: z.string().max(256), inFlightMax: z.int().min(1) }),
 })
 
-export const Request = z.object({ id: RequestId, call: z.string().max(128), in: z.record(z.string(), z.unknown()) })
+export const Request = z.object({ id: RequestId, call: z.string().max(128), in: z.record(z.string(), z.unknown()), statement })
 /** A stream has its connection to itself: after this, nothing else is asked on it. */
-export const Open = z.object({ id: RequestId, open: z.string().max(128), in: z.record(z.string(), z.unknown()) })
+export const Open = z.object({ id: RequestId, open: z.string().max(128), in: z.record(z.string(), z.unknown()), statement })
 export const Cancel = z.object({ id: RequestId, cancel: z.literal(true) })
 
 /** `id` 0 is the connection itself: what was sent could not be tied to a request. */

@@ -3,7 +3,18 @@ import { Fault } from "@warren/base/fault.ts"
 import type { Context } from "../contract.ts"
 import { Chunk, type Conversation } from "../conversation.ts"
 
-export const pipeModes = ["echo", "flood", "rush", "deaf", "stubborn", "slow", "missing", "fails", "lies", "ends"] as const
+export const pipeModes = [
+  "echo",
+  "flood",
+  "rush",
+  "deaf",
+  "stubborn",
+  "slow",
+  "missing",
+  "fails",
+  "lies",
+  "ends",
+] as const
 
 interface PipeInput {
   readonly mode: (typeof pipeModes)[number]

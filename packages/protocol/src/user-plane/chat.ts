@@ -61,6 +61,7 @@ export const ChatMessage = z
 export const chatCalls = contract({
   "chat.list": {
     since: 1,
+    scope: "chats:read",
     http: "GET /v1/chats",
     doc: "List chats, the one last spoken in first.",
     in: z.object({ ...pageInput, sessionId: z.string().max(64).optional() }),
@@ -68,6 +69,7 @@ export const chatCalls = contract({
   },
   "chat.get": {
     since: 1,
+    scope: "chats:read",
     http: "GET /v1/chats/{id}",
     doc: "Read one chat.",
     in: z.object({ id: ChatId }),
@@ -75,6 +77,7 @@ export const chatCalls = contract({
   },
   "chat.messages": {
     since: 1,
+    scope: "chats:read",
     http: "GET /v1/chats/{id}/messages",
     doc: "Messages of a chat in order: those after a number, those before one, or the newest.",
     in: z

@@ -46,6 +46,7 @@ export const SqlResult = z
 export const databaseCalls = contract({
   "db.query": {
     since: 1,
+    scope: "database:read",
     http: "POST /v1/db/query",
     doc: "Read from the user's own database. Nothing can be changed by it.",
     in: Asked,
@@ -54,6 +55,7 @@ export const databaseCalls = contract({
   },
   "db.execute": {
     since: 1,
+    scope: "database:write",
     http: "POST /v1/db/execute",
     doc: "Change the user's own database: one statement, in a transaction of its own.",
     in: Asked,

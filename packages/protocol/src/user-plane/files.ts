@@ -28,6 +28,7 @@ const flag = z.stringbool().or(z.boolean())
 export const fileCalls = contract({
   "file.read": {
     since: 1,
+    scope: "files:read",
     http: "GET /v1/sessions/{session}/files/content",
     doc: "The bytes of a file, or of a part of it.",
     in: z.object({ ...place, ...user, offset: whole.optional(), limit: whole.optional() }),
@@ -36,6 +37,7 @@ export const fileCalls = contract({
   },
   "file.write": {
     since: 1,
+    scope: "files:write",
     http: "PUT /v1/sessions/{session}/files/content",
     doc: "Write a file: nothing of it is seen until all of it is there.",
     in: z.object({
@@ -50,6 +52,7 @@ export const fileCalls = contract({
   },
   "file.list": {
     since: 1,
+    scope: "files:read",
     http: "GET /v1/sessions/{session}/files",
     doc: "What is in a folder.",
     in: z.object({
@@ -62,6 +65,7 @@ export const fileCalls = contract({
   },
   "file.stat": {
     since: 1,
+    scope: "files:read",
     http: "GET /v1/sessions/{session}/files/stat",
     doc: "One entry.",
     in: z.object({ ...place, ...user }),
@@ -69,6 +73,7 @@ export const fileCalls = contract({
   },
   "file.mkdir": {
     since: 1,
+    scope: "files:write",
     http: "POST /v1/sessions/{session}/files/folders",
     doc: "Make a folder.",
     in: z.object({ ...place, ...user, parents: z.boolean().default(true) }),
@@ -76,6 +81,7 @@ export const fileCalls = contract({
   },
   "file.move": {
     since: 1,
+    scope: "files:write",
     http: "POST /v1/sessions/{session}/files/move",
     doc: "Rename or move.",
     in: z.object({ ...place, ...user, to: z.string().min(1).max(4095), overwrite: z.boolean().default(false) }),
@@ -83,6 +89,7 @@ export const fileCalls = contract({
   },
   "file.remove": {
     since: 1,
+    scope: "files:write",
     http: "DELETE /v1/sessions/{session}/files",
     doc: "Remove a file, or a folder with everything in it.",
     in: z.object({ ...place, ...user, recursive: flag.default(false) }),
@@ -90,6 +97,7 @@ export const fileCalls = contract({
   },
   "file.watch": {
     since: 1,
+    scope: "files:read",
     http: "GET /v1/sessions/{session}/files/watch",
     doc: "Changes in a folder as they happen; `resync` when some were lost.",
     in: z.object({ ...place, ...user, recursive: flag.default(false) }),

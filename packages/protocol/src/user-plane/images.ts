@@ -40,6 +40,7 @@ export const ImageProgress = z
 export const imageCalls = contract({
   "image.list": {
     since: 1,
+    scope: "images:read",
     http: "GET /v1/images",
     doc: "The images there are.",
     in: z.object({}),
@@ -47,6 +48,7 @@ export const imageCalls = contract({
   },
   "image.inspect": {
     since: 1,
+    scope: "images:read",
     http: "GET /v1/images/details",
     doc: "What an image is made of.",
     in: z.object({ name }),
@@ -54,6 +56,7 @@ export const imageCalls = contract({
   },
   "image.pull": {
     since: 1,
+    scope: "images:write",
     http: "POST /v1/images/pull",
     doc: "Bring an image from a registry. Leaving stops it; what has come is kept for the next try.",
     in: z.object({
@@ -66,6 +69,7 @@ export const imageCalls = contract({
   },
   "image.import": {
     since: 1,
+    scope: "images:write",
     doc: "Bring an image as an archive: a tree, an OCI layout, or what `docker save` writes.",
     in: z.object({
       name: name.optional(),
@@ -77,6 +81,7 @@ export const imageCalls = contract({
   },
   "image.build": {
     since: 1,
+    scope: "images:write",
     doc: "Make an image from a recipe. The files it copies are sent as a tar archive.",
     in: z.object({
       name,
@@ -89,6 +94,7 @@ export const imageCalls = contract({
   },
   "image.make": {
     since: 1,
+    scope: "images:write",
     http: "POST /v1/images/make",
     doc: "Make an image whose recipe comes with Warren, and those it stands on.",
     in: z.object({ name: z.enum(["base", "agent", "desktop"]) }),
@@ -96,6 +102,7 @@ export const imageCalls = contract({
   },
   "image.tag": {
     since: 1,
+    scope: "images:write",
     http: "POST /v1/images/tag",
     doc: "Give an image one more name.",
     in: z.object({ from: name, to: name }),
@@ -103,6 +110,7 @@ export const imageCalls = contract({
   },
   "image.delete": {
     since: 1,
+    scope: "images:write",
     http: "DELETE /v1/images",
     doc: "Take a name away; the image with its last one.",
     in: z.object({ name }),
@@ -110,6 +118,7 @@ export const imageCalls = contract({
   },
   "image.gc": {
     since: 1,
+    scope: "images:write",
     http: "POST /v1/images/gc",
     doc: "Remove what nobody uses.",
     in: z.object({}),
@@ -117,6 +126,7 @@ export const imageCalls = contract({
   },
   "image.commit": {
     since: 1,
+    scope: "images:write",
     http: "POST /v1/images/commit",
     doc: "Make an image of what a session has written. The session must be of an image with layers.",
     in: z.object({ session: z.string().max(128), name }),
@@ -125,6 +135,7 @@ export const imageCalls = contract({
   },
   "pool.list": {
     since: 1,
+    scope: "images:read",
     http: "GET /v1/pools",
     doc: "Sandboxes that wait ready.",
     in: z.object({}),

@@ -44,6 +44,7 @@ const MemoryId = z.string().max(64)
 export const memoryCalls = contract({
   "memory.add": {
     since: 1,
+    scope: "memories:write",
     http: "POST /v1/memories",
     doc: "Remember a text.",
     in: z.object({
@@ -56,6 +57,7 @@ export const memoryCalls = contract({
   },
   "memory.list": {
     since: 1,
+    scope: "memories:read",
     http: "GET /v1/memories",
     doc: "List memories, the newest first.",
     in: z.object({ ...pageInput, tag: Tag.optional() }),
@@ -63,6 +65,7 @@ export const memoryCalls = contract({
   },
   "memory.search": {
     since: 1,
+    scope: "memories:read",
     http: "GET /v1/memories/search",
     doc: "Find memories by words, by meaning, or by both. Where meaning is not available, words still are, and the answer says so.",
     in: z.object({
@@ -84,6 +87,7 @@ export const memoryCalls = contract({
   // After the search: its path would take that for an id.
   "memory.get": {
     since: 1,
+    scope: "memories:read",
     http: "GET /v1/memories/{id}",
     doc: "Read one memory.",
     in: z.object({ id: MemoryId }),
@@ -91,6 +95,7 @@ export const memoryCalls = contract({
   },
   "memory.delete": {
     since: 1,
+    scope: "memories:write",
     http: "DELETE /v1/memories/{id}",
     doc: "Forget a memory.",
     in: z.object({ id: MemoryId }),

@@ -77,6 +77,7 @@ const onProcess = { session, pid: z.coerce.number().int().min(1) }
 export const processCalls = contract({
   "process.exec": {
     since: 1,
+    scope: "exec",
     http: "POST /v1/sessions/{session}/exec",
     doc: "Run a program and stay with it: its output as it comes, then how it ended. Leaving ends it.",
     in: z.object({
@@ -90,6 +91,7 @@ export const processCalls = contract({
   },
   "process.spawn": {
     since: 1,
+    scope: "exec",
     http: "POST /v1/sessions/{session}/processes",
     doc: "Start a program that goes on by itself; its output is kept for those who attach.",
     in: z.object({
@@ -106,12 +108,14 @@ export const processCalls = contract({
   },
   "process.spawnRpc": {
     since: 1,
+    scope: "exec",
     doc: "The same with a standard input that can be written to.",
     in: z.object({ session, ...command }),
     out: z.object({ pid: z.int() }),
   },
   "process.attach": {
     since: 1,
+    scope: "exec",
     http: "GET /v1/sessions/{session}/processes/{pid}/attach",
     doc: "What a detached program has said after byte `after`, then what it says. Leaving does not end it.",
     in: z.object({ ...onProcess, after: z.coerce.number().int().min(0).default(0) }),
@@ -120,6 +124,7 @@ export const processCalls = contract({
   },
   "process.list": {
     since: 1,
+    scope: "exec",
     http: "GET /v1/sessions/{session}/processes",
     doc: "What was started in it and is still known.",
     in: z.object({ session }),
@@ -127,6 +132,7 @@ export const processCalls = contract({
   },
   "process.status": {
     since: 1,
+    scope: "exec",
     http: "GET /v1/sessions/{session}/processes/{pid}",
     doc: "One of them.",
     in: z.object(onProcess),
@@ -134,6 +140,7 @@ export const processCalls = contract({
   },
   "process.kill": {
     since: 1,
+    scope: "exec",
     http: "POST /v1/sessions/{session}/processes/{pid}/kill",
     doc: "Send it a signal.",
     in: z.object({ ...onProcess, signal: Signal.default("SIGTERM") }),
@@ -141,6 +148,7 @@ export const processCalls = contract({
   },
   "process.writeStdin": {
     since: 1,
+    scope: "exec",
     http: "POST /v1/sessions/{session}/processes/{pid}/stdin",
     doc: "Write text to its standard input.",
     in: z.object({
@@ -152,6 +160,7 @@ export const processCalls = contract({
   },
   "process.readStdout": {
     since: 1,
+    scope: "exec",
     http: "GET /v1/sessions/{session}/processes/{pid}/output",
     doc: "What it has said after byte `after`; waits up to `waitMs` for the first of it.",
     in: z.object({
@@ -175,6 +184,7 @@ export const processCalls = contract({
   },
   "process.subscribeStdout": {
     since: 1,
+    scope: "exec",
     http: "GET /v1/sessions/{session}/processes/{pid}/lines",
     doc: "Its output line by line, from the oldest kept.",
     in: z.object(onProcess),
@@ -182,6 +192,7 @@ export const processCalls = contract({
   },
   "shell.open": {
     since: 1,
+    scope: "exec",
     http: "POST /v1/sessions/{session}/shells",
     doc: "A shell that lives between commands: folder, variables, functions and jobs stay.",
     in: z.object({
@@ -195,6 +206,7 @@ export const processCalls = contract({
   },
   "shell.run": {
     since: 1,
+    scope: "exec",
     doc: "Run a command in a shell: its output as it comes, then how it ended.",
     in: z.object({
       session,
@@ -212,6 +224,7 @@ export const processCalls = contract({
   },
   "shell.close": {
     since: 1,
+    scope: "exec",
     http: "DELETE /v1/sessions/{session}/shells/{shell}",
     doc: "End a shell.",
     in: z.object({ session, shell: z.string().max(32) }),
@@ -219,6 +232,7 @@ export const processCalls = contract({
   },
   "shell.list": {
     since: 1,
+    scope: "exec",
     http: "GET /v1/sessions/{session}/shells",
     doc: "The shells of a session.",
     in: z.object({ session }),
@@ -226,6 +240,7 @@ export const processCalls = contract({
   },
   "port.connect": {
     since: 1,
+    scope: "ports",
     doc: "Connect to what listens on a port inside.",
     in: z.object({ session, port: z.int().min(1).max(65_535) }),
     up: z.object({ op: z.literal("eof") }),

@@ -21,6 +21,7 @@ export const Secret = z
 export const secretCalls = contract({
   "secrets.set": {
     since: 1,
+    scope: "secrets:write",
     http: "PUT /v1/secrets/{name}",
     doc: "Keep a secret, or replace it. It cannot be read back.",
     in: z.object({
@@ -35,6 +36,7 @@ export const secretCalls = contract({
   },
   "secrets.list": {
     since: 1,
+    scope: "secrets:read",
     http: "GET /v1/secrets",
     doc: "List the names of secrets.",
     in: z.object(pageInput),
@@ -42,6 +44,7 @@ export const secretCalls = contract({
   },
   "secrets.delete": {
     since: 1,
+    scope: "secrets:write",
     http: "DELETE /v1/secrets/{name}",
     doc: "Forget a secret.",
     in: z.object({ name: SecretName }),

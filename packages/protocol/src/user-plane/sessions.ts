@@ -53,6 +53,7 @@ export const Denial = z
 export const sessionCalls = contract({
   "session.create": {
     since: 1,
+    scope: "sessions:write",
     http: "POST /v1/sessions",
     doc: "Start a session.",
     in: z.object({
@@ -64,15 +65,24 @@ export const sessionCalls = contract({
   },
   "session.getOrCreate": {
     since: 1,
+    scope: "sessions:write",
     http: "PUT /v1/sessions/by-key/{key}",
     doc: "The session with this key; a new one when there is none. Called twice at once, both get the same.",
     in: z.object({ ...sessionWishes, key: z.string().min(1).max(256) }),
     out: z.object({ session: Session, isNew: z.boolean() }),
     timeoutMs: 60_000,
   },
-  "session.get": { since: 1, http: "GET /v1/sessions/{id}", doc: "One session.", in: one, out: Session },
+  "session.get": {
+    since: 1,
+    scope: "sessions:read",
+    http: "GET /v1/sessions/{id}",
+    doc: "One session.",
+    in: one,
+    out: Session,
+  },
   "session.list": {
     since: 1,
+    scope: "sessions:read",
     http: "GET /v1/sessions",
     doc: "Sessions, the one made last first.",
     in: z.object({
@@ -84,6 +94,7 @@ export const sessionCalls = contract({
   },
   "session.update": {
     since: 1,
+    scope: "sessions:write",
     http: "PATCH /v1/sessions/{id}",
     doc: "Change what can be changed while it lives.",
     in: z.object({
@@ -99,14 +110,23 @@ export const sessionCalls = contract({
   },
   "session.pause": {
     since: 1,
+    scope: "sessions:write",
     http: "POST /v1/sessions/{id}/pause",
     doc: "Freeze everything in it.",
     in: one,
     out: Session,
   },
-  "session.resume": { since: 1, http: "POST /v1/sessions/{id}/resume", doc: "Thaw it.", in: one, out: Session },
+  "session.resume": {
+    since: 1,
+    scope: "sessions:write",
+    http: "POST /v1/sessions/{id}/resume",
+    doc: "Thaw it.",
+    in: one,
+    out: Session,
+  },
   "session.hibernate": {
     since: 1,
+    scope: "sessions:write",
     http: "POST /v1/sessions/{id}/hibernate",
     doc: "Stop its programs, keep its files; the next use wakes it.",
     in: one,
@@ -115,6 +135,7 @@ export const sessionCalls = contract({
   },
   "session.restore": {
     since: 1,
+    scope: "sessions:write",
     http: "POST /v1/sessions/{id}/restore",
     doc: "Start a hibernated, stopped or failed session again, with its files.",
     in: one,
@@ -123,6 +144,7 @@ export const sessionCalls = contract({
   },
   "session.stop": {
     since: 1,
+    scope: "sessions:write",
     http: "POST /v1/sessions/{id}/stop",
     doc: "End its programs. Its files stay until it is deleted; no use wakes it.",
     in: z.object({ ...which, graceMs: z.int().min(0).max(60_000).default(5_000) }),
@@ -131,6 +153,7 @@ export const sessionCalls = contract({
   },
   "session.delete": {
     since: 1,
+    scope: "sessions:write",
     http: "DELETE /v1/sessions/{id}",
     doc: "End it and take everything away but its workspace.",
     in: one,
@@ -139,6 +162,7 @@ export const sessionCalls = contract({
   },
   "session.fork": {
     since: 1,
+    scope: "sessions:write",
     http: "POST /v1/sessions/{id}/fork",
     doc: "New sessions with the files this one has now. Programs are not copied.",
     in: z.object({ ...which, count: z.int().min(1).max(100).default(1), name: SessionName.optional() }),
@@ -147,6 +171,7 @@ export const sessionCalls = contract({
   },
   "session.rollback": {
     since: 1,
+    scope: "sessions:write",
     http: "POST /v1/sessions/{id}/rollback",
     doc: "Its files as they were in a snapshot; its programs end.",
     in: z.object({ ...which, snapshot: z.string().max(64) }),
@@ -155,6 +180,7 @@ export const sessionCalls = contract({
   },
   "session.keepAwake": {
     since: 1,
+    scope: "sessions:write",
     http: "POST /v1/sessions/{id}/keep-awake",
     doc: "It does not count as idle for this long.",
     in: z.object({
@@ -166,9 +192,17 @@ export const sessionCalls = contract({
     }),
     out: z.object({ awakeUntil: z.iso.datetime() }),
   },
-  "session.stats": { since: 1, http: "GET /v1/sessions/{id}/stats", doc: "What it uses now.", in: one, out: Stats },
+  "session.stats": {
+    since: 1,
+    scope: "sessions:read",
+    http: "GET /v1/sessions/{id}/stats",
+    doc: "What it uses now.",
+    in: one,
+    out: Stats,
+  },
   "session.posture": {
     since: 1,
+    scope: "sessions:read",
     http: "GET /v1/sessions/{id}/posture",
     doc: "What is measured about its isolation.",
     in: one,
@@ -176,6 +210,7 @@ export const sessionCalls = contract({
   },
   "session.denials": {
     since: 1,
+    scope: "sessions:read",
     http: "GET /v1/sessions/{id}/denials",
     doc: "What its egress proxy refused, the newest last.",
     in: z.object({ ...which, after: z.coerce.number().int().min(0).default(0) }),
@@ -183,6 +218,7 @@ export const sessionCalls = contract({
   },
   "session.follow": {
     since: 1,
+    scope: "sessions:read",
     http: "GET /v1/sessions/events",
     doc: "Every change of every session.",
     in: z.object({ after: z.coerce.number().int().min(0).default(0) }),
@@ -190,6 +226,7 @@ export const sessionCalls = contract({
   },
   "snapshot.create": {
     since: 1,
+    scope: "sessions:write",
     http: "POST /v1/sessions/{session}/snapshots",
     doc: "Freeze what a session has written; it goes on.",
     in: z.object({ session: z.string().max(128), name: SessionName.optional() }),
@@ -198,6 +235,7 @@ export const sessionCalls = contract({
   },
   "snapshot.list": {
     since: 1,
+    scope: "sessions:read",
     http: "GET /v1/snapshots",
     doc: "Snapshots, the newest first.",
     in: z.object({ ...pageInput, session: z.string().max(128).optional() }),
@@ -205,6 +243,7 @@ export const sessionCalls = contract({
   },
   "snapshot.delete": {
     since: 1,
+    scope: "sessions:write",
     http: "DELETE /v1/snapshots/{id}",
     doc: "Take a snapshot away; sessions that started from it go on.",
     in: z.object({ id: z.string().max(64) }),

@@ -45,6 +45,7 @@ export const WorkspaceEntry = z
 export const workspaceCalls = contract({
   "workspace.create": {
     since: 1,
+    scope: "workspaces:write",
     http: "POST /v1/workspaces",
     doc: "Make a workspace.",
     in: z.object({
@@ -55,6 +56,7 @@ export const workspaceCalls = contract({
   },
   "workspace.list": {
     since: 1,
+    scope: "workspaces:read",
     http: "GET /v1/workspaces",
     doc: "List workspaces by name, with their sizes as last measured.",
     in: z.object(pageInput),
@@ -62,6 +64,7 @@ export const workspaceCalls = contract({
   },
   "workspace.get": {
     since: 1,
+    scope: "workspaces:read",
     http: "GET /v1/workspaces/{name}",
     doc: "Read one workspace.",
     in: z.object({ name: WorkspaceName }),
@@ -69,6 +72,7 @@ export const workspaceCalls = contract({
   },
   "workspace.usage": {
     since: 1,
+    scope: "workspaces:read",
     http: "GET /v1/workspaces/{name}/usage",
     doc: "Measure a workspace now.",
     in: z.object({ name: WorkspaceName }),
@@ -77,6 +81,7 @@ export const workspaceCalls = contract({
   },
   "workspace.delete": {
     since: 1,
+    scope: "workspaces:write",
     http: "DELETE /v1/workspaces/{name}",
     doc: "Delete a workspace with everything in it. Refused while a session has it, unless forced.",
     in: z.object({ name: WorkspaceName, force: z.stringbool().or(z.boolean()).default(false) }),
@@ -85,6 +90,7 @@ export const workspaceCalls = contract({
   },
   "workspace.files": {
     since: 1,
+    scope: "workspaces:read",
     http: "GET /v1/workspaces/{name}/files",
     doc: "What lies in a folder of a workspace, by name.",
     in: z.object({ ...pageInput, name: WorkspaceName, path: Path.default("") }),
@@ -92,6 +98,7 @@ export const workspaceCalls = contract({
   },
   "workspace.stat": {
     since: 1,
+    scope: "workspaces:read",
     http: "GET /v1/workspaces/{name}/stat",
     doc: "What one path of a workspace is.",
     in: z.object({ name: WorkspaceName, path: Path }),
@@ -99,6 +106,7 @@ export const workspaceCalls = contract({
   },
   "workspace.mkdir": {
     since: 1,
+    scope: "workspaces:write",
     http: "POST /v1/workspaces/{name}/folders",
     doc: "Make a folder, and those above it that are missing. One that is there is fine.",
     in: z.object({ name: WorkspaceName, path: Path }),
@@ -106,6 +114,7 @@ export const workspaceCalls = contract({
   },
   "workspace.move": {
     since: 1,
+    scope: "workspaces:write",
     http: "POST /v1/workspaces/{name}/move",
     doc: "Move a file, folder or link within a workspace.",
     in: z.object({ name: WorkspaceName, from: Path, to: Path, replace: z.boolean().default(false) }),
@@ -113,6 +122,7 @@ export const workspaceCalls = contract({
   },
   "workspace.remove": {
     since: 1,
+    scope: "workspaces:write",
     http: "DELETE /v1/workspaces/{name}/files",
     doc: "Remove a file or a link, or a folder with everything in it if `recursive`.",
     in: z.object({ name: WorkspaceName, path: Path, recursive: z.stringbool().or(z.boolean()).default(false) }),
@@ -121,6 +131,7 @@ export const workspaceCalls = contract({
   },
   "workspace.read": {
     since: 1,
+    scope: "workspaces:read",
     http: "GET /v1/workspaces/{name}/content",
     doc: "The bytes of a file, or of a part of it.",
     in: z.object({
@@ -134,6 +145,7 @@ export const workspaceCalls = contract({
   },
   "workspace.write": {
     since: 1,
+    scope: "workspaces:write",
     http: "PUT /v1/workspaces/{name}/content",
     doc: "Write a file: nothing of it is seen until all of it is there. The last writer wins, unless `ifMatch` says which version it replaces.",
     in: z.object({

@@ -205,7 +205,8 @@ describe("what happened", () => {
         }
         while (read(3) > 0);
         const there = chats.messages(chatId, { after: 0, limit: 200 }).items
-        expect([...known.values()].map(({ id, parts, state }) => ({ id, parts, state }))).toEqual(
+        const told = [...known.values()].toSorted((a, b) => a.seq - b.seq)
+        expect(told.map(({ id, parts, state }) => ({ id, parts, state }))).toEqual(
           there.map(({ id, parts, state }) => ({ id, parts, state })),
         )
       }),

@@ -211,6 +211,11 @@ export class Images implements AsyncDisposable {
     }
   }
 
+  /** The one thing a name stands for now; the name may stand for another later. */
+  resolve(name: string): Digest | "host" {
+    return name === hostName ? hostName : this.#find(name).id
+  }
+
   /** For a sandbox, which it belongs to until `release`. */
   async use(name: string, holder: string): Promise<Image> {
     // Once for all: two who make it at the same time would be in each other's way.

@@ -88,7 +88,7 @@ async function settle(
   const end = async (): Promise<void> => {
     if (record.sandbox !== undefined) await driver.stop(record.sandbox, 0)
   }
-  switch (recover(record.state, sandbox !== undefined)) {
+  switch (record.isLeaving ? "forget" : recover(record.state, sandbox !== undefined)) {
     case "forget":
       store.delete(record.id)
       found.forgotten++

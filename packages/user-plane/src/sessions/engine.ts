@@ -1,4 +1,5 @@
 import type { Clock } from "@warren/base/clock.ts"
+import { messageOf } from "@warren/base/fault.ts"
 import type { Log } from "@warren/base/log.ts"
 import { Scope } from "@warren/base/scope.ts"
 import type { Database } from "@warren/base/sqlite/database.ts"
@@ -49,24 +50,31 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
   const { clock, log, database } = options
   await using scope = new Scope()
   const [{ name: driver }] = options.drivers
-  const usual = usualPlan(driver, options.image)
   const drivers = new Map(options.drivers.map((one) => [one.name, one]))
   const store = new SessionStore(database)
   const sandboxes = new Sandboxes({ ...options, drivers, store })
-  const snapshots = new Snapshots(new SnapshotStore(database), sandboxes, clock)
+  const snapshots = new Snapshots(new SnapshotStore(database), sandboxes, options.images, clock)
   const pool = scope.use(
     new Pool({
       sandboxes,
       clock,
       log,
       budgetBytes: options.poolBytes,
-      usual,
+      usual: usualPlan(options, driver),
       usualLeast: options.poolLeast,
     }),
   )
   let reaper: Reaper | undefined
   const wake = (): void => reaper?.wake()
-  const sessions = new Sessions({ ...options, store, sandboxes, snapshots, pool, usual, wake })
+  const sessions = new Sessions({
+    ...options,
+    store,
+    sandboxes,
+    snapshots,
+    pool,
+    usual: { driver, image: options.image },
+    wake,
+  })
   scope.defer(() => sessions.close())
   const found = await boot({
     drivers: options.drivers,
@@ -84,7 +92,12 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
   return { sessions, snapshots, sandboxes, pool, store, found, [Symbol.asyncDispose]: () => owned.close() }
 }
 
-/** The sandbox of a session that asks for nothing special. */
-function usualPlan(driver: DriverName, image: string): Plan {
-  return { driver, image, profile: "dev", limits: defaultLimits, network: "proxy" }
+/** The sandbox of a session that asks for nothing special; undefined while its image is not there. */
+function usualPlan({ images, image, log }: EngineOptions, driver: DriverName): Plan | undefined {
+  try {
+    return { driver, image: images.resolve(image), profile: "dev", limits: defaultLimits, network: "proxy" }
+  } catch (failure) {
+    log("warn", "pool.usual", { image, message: messageOf(failure) })
+    return undefined
+  }
 }

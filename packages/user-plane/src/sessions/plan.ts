@@ -4,6 +4,7 @@ import type { Limits, Network, Profile, SnapshotId } from "@warren/drivers/sandb
 /** Everything a sandbox is made from. Two sessions with the same plan can have each other's sandbox before anybody has used it. */
 export interface Plan {
   readonly driver: DriverName
+  /** What the name of the image stood for when the plan was made. */
   readonly image: string
   readonly profile: Profile
   readonly limits: Limits

@@ -18,6 +18,8 @@ export interface Live {
 
 /** Where images come from. */
 export interface ImageSource {
+  /** What a name stands for now. */
+  resolve(name: string): string
   use(name: string, holder: string): Promise<Image>
   release(holder: string): void
 }

@@ -21,7 +21,11 @@ export interface SessionRecord {
   readonly detail?: string | undefined
   /** Where its files are; absent when they have been taken away. */
   readonly sandbox?: SandboxId | undefined
+  /** It was asked to be deleted: whatever is left of it goes, also after a crash. */
+  readonly isLeaving?: true | undefined
   readonly plan: Plan
+  /** The image by the name it was asked for. */
+  readonly image: string
   /** What its proxy lets it reach. */
   readonly reach: Reach
   readonly env: Readonly<Record<string, string>>
@@ -42,7 +46,7 @@ export interface SessionRecord {
 
 /** A session as others see it. */
 export function shown(record: SessionRecord): SessionData {
-  const { plan, reach, env, createdAt, usedAt, sandbox: _, base: __, ...same } = record
+  const { plan, reach, env, createdAt, usedAt, sandbox: _, base: __, isLeaving: ___, ...same } = record
   const expiresAt = Math.min(
     record.ttlMs === undefined ? Infinity : usedAt + record.ttlMs,
     record.lifeMs === undefined ? Infinity : createdAt + record.lifeMs,
@@ -52,7 +56,6 @@ export function shown(record: SessionRecord): SessionData {
     labels: { ...record.labels },
     secrets: [...record.secrets],
     driver: plan.driver,
-    image: plan.image,
     profile: plan.profile,
     limits: plan.limits,
     network: plan.network === "proxy" ? { mode: "proxy", ...reach, allow: [...reach.allow] } : { mode: plan.network },

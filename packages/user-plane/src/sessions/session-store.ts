@@ -15,9 +15,9 @@ export const sessionMigrations: readonly Migration[] = [
         state TEXT NOT NULL, used_at INTEGER NOT NULL, record TEXT NOT NULL) STRICT;
       CREATE INDEX sessions_by_state ON sessions (state, number);
       CREATE TABLE session_labels (
-        session TEXT NOT NULL REFERENCES sessions (id) ON DELETE CASCADE, name TEXT NOT NULL, value TEXT NOT NULL,
-        PRIMARY KEY (session, name)) STRICT, WITHOUT ROWID;
-      CREATE INDEX session_labels_by_value ON session_labels (name, value);
+        name TEXT NOT NULL, value TEXT NOT NULL, number INTEGER NOT NULL REFERENCES sessions (number) ON DELETE CASCADE,
+        PRIMARY KEY (name, value, number)) STRICT, WITHOUT ROWID;
+      CREATE INDEX session_labels_by_session ON session_labels (number);
       CREATE TABLE sandboxes (id TEXT PRIMARY KEY, owner TEXT NOT NULL, plan TEXT NOT NULL) STRICT, WITHOUT ROWID;`,
   },
 ]
@@ -64,7 +64,9 @@ export class SessionStore {
   }
 
   relabel(record: SessionRecord): void {
-    this.#database.run("DELETE FROM session_labels WHERE session = ?", [record.id])
+    this.#database.run("DELETE FROM session_labels WHERE number = (SELECT number FROM sessions WHERE id = ?)", [
+      record.id,
+    ])
     this.#label(record)
   }
 
@@ -89,21 +91,24 @@ export class SessionStore {
   list({ states, label, before, limit }: Filter): { readonly number: number; readonly record: SessionRecord }[] {
     const where: string[] = []
     const values: Bindable[] = []
-    if (states) {
-      where.push(`state IN (${states.map(() => "?").join(", ")})`)
-      values.push(...states)
-    }
     if (label) {
-      where.push("id IN (SELECT session FROM session_labels WHERE name = ? AND value = ?)")
+      where.push("l.name = ? AND l.value = ?")
       values.push(label.name, label.value)
     }
+    if (states) {
+      where.push(`s.state IN (${states.map(() => "?").join(", ")})`)
+      values.push(...states)
+    }
+    // By the table that is walked: its order is the one asked for, so a page costs a page however many there are.
+    const number = label ? "l.number" : "s.number"
     if (before !== undefined) {
-      where.push("number < ?")
+      where.push(`${number} < ?`)
       values.push(before)
     }
+    const from = label ? "session_labels l CROSS JOIN sessions s ON s.number = l.number" : "sessions s"
     const condition = where.length > 0 ? `WHERE ${where.join(" AND ")}` : ""
     return this.#database.all(
-      `SELECT number, record, used_at FROM sessions ${condition} ORDER BY number DESC LIMIT ?`,
+      `SELECT s.number, s.record, s.used_at FROM ${from} ${condition} ORDER BY ${number} DESC LIMIT ?`,
       [...values, limit],
       (row) => ({ number: Number(row["number"]), record: recordOf(row) }),
     )
@@ -140,7 +145,10 @@ export class SessionStore {
 
   #label({ id, labels }: SessionRecord): void {
     for (const [name, value] of Object.entries(labels)) {
-      this.#database.run("INSERT INTO session_labels (session, name, value) VALUES (?, ?, ?)", [id, name, value])
+      this.#database.run(
+        "INSERT INTO session_labels (name, value, number) SELECT ?, ?, number FROM sessions WHERE id = ?",
+        [name, value, id],
+      )
     }
   }
 }

@@ -3,7 +3,7 @@ import { Fault, messageOf } from "@warren/base/fault.ts"
 import { newId } from "@warren/base/id.ts"
 import type { Log } from "@warren/base/log.ts"
 import { Turns } from "@warren/base/turns.ts"
-import { canPause } from "@warren/drivers/driver.ts"
+import { canPause, type DriverName } from "@warren/drivers/driver.ts"
 import type { SnapshotId } from "@warren/drivers/sandbox-spec.ts"
 import type { Received } from "@warren/protocol/contract.ts"
 import { Journal } from "@warren/protocol/journal.ts"
@@ -13,8 +13,7 @@ import type { Pool } from "../pool/pool.ts"
 import { Entry } from "./entry.ts"
 import { canMove, moved, type Move, type State } from "./moves.ts"
 import { madeUpName } from "./names.ts"
-import type { Plan } from "./plan.ts"
-import type { Live, Sandboxes } from "./sandboxes.ts"
+import type { ImageSource, Live, Sandboxes } from "./sandboxes.ts"
 import { shown, type Reason, type SessionData, type SessionId, type SessionRecord } from "./session-record.ts"
 import type { SessionStore } from "./session-store.ts"
 import { shownSnapshot, type Snapshots } from "./snapshots.ts"
@@ -31,7 +30,8 @@ export interface SessionsParts {
   readonly clock: Clock
   readonly log: Log
   /** What sessions get unless they wish otherwise. */
-  readonly usual: Pick<Plan, "driver" | "image">
+  readonly usual: { readonly driver: DriverName; readonly image: string }
+  readonly images: ImageSource
   /** Sessions that are not over; one more is refused. */
   readonly sessionsMax: number
   /** Something has changed that may be due at another time. */
@@ -70,11 +70,13 @@ export class Sessions {
   async create(wishes: Wishes, signal: AbortSignal): Promise<SessionData> {
     const { from, key, name = madeUpName() } = wishes
     const base = from === undefined ? undefined : this.#parts.snapshots.get(from)
-    const plan = planOf(wishes, this.#parts.usual, base?.plan)
+    const { images, usual } = this.#parts
+    const image = base?.image ?? wishes.image ?? usual.image
+    const plan = planOf(wishes, { driver: usual.driver, image: base?.plan.image ?? images.resolve(image) }, base?.plan)
     const now = this.#parts.clock.now()
     const reach = wishes.network.mode === "proxy" ? wishes.network : { access: "list" as const, allow: [] }
     const record: SessionRecord = {
-      ...{ id: newId("ses"), name, key, labels: wishes.labels, state: "starting", plan },
+      ...{ id: newId("ses"), name, key, labels: wishes.labels, state: "starting", plan, image },
       ...{
         reach: { access: reach.access, allow: reach.allow },
         env: wishes.env,
@@ -189,7 +191,8 @@ export class Sessions {
     return this.#turn(which, async (entry) => {
       const { live } = entry
       entry.live = undefined
-      if (entry.record.state !== "stopping" && entry.record.state !== "stopped") this.#move(entry, "stop", {})
+      if (canMove(entry.record.state, "stop")) this.#move(entry, "stop", { isLeaving: true })
+      else this.#write(entry, { ...entry.record, isLeaving: true })
       const { sandbox, plan } = entry.record
       if (sandbox !== undefined) await this.#parts.sandboxes.destroy(sandbox, plan.driver, live?.wayOut)
       this.#parts.store.delete(entry.id)
@@ -200,7 +203,7 @@ export class Sessions {
 
   /** New sessions that begin with the files this one has at this moment. */
   async fork({ id: which, count, name }: Input<"session.fork">, signal: AbortSignal): Promise<SessionData[]> {
-    const snapshot = await this.#turn(which, ({ record }) => this.#parts.snapshots.take(record))
+    await using snapshot = await this.#turn(which, ({ record }) => this.#parts.snapshots.passing(record))
     const made: Entry[] = []
     try {
       const { record } = this.#entry(snapshot.session)
@@ -220,8 +223,6 @@ export class Sessions {
     } catch (failure) {
       for (const entry of made) await this.delete(entry.id)
       throw failure
-    } finally {
-      await this.#parts.snapshots.delete(snapshot.id)
     }
   }
 
@@ -239,7 +240,12 @@ export class Sessions {
         const plan = { ...record.plan, image: snapshot.plan.image, from: snapshot.id }
         const next = await this.#parts.sandboxes.make(plan, record.id, signal)
         await equip(next, record)
-        this.#move(entry, "ready", { sandbox: next.id, base: snapshot.id, plan: { ...plan, from: undefined } })
+        this.#move(entry, "ready", {
+          sandbox: next.id,
+          base: snapshot.id,
+          image: snapshot.image,
+          plan: { ...plan, from: undefined },
+        })
         this.#attach(entry, next)
       } catch (failure) {
         // Nothing was lost: its files are those from before, and the next use starts it.
@@ -417,12 +423,13 @@ export class Sessions {
     const { reason = "requested", graceMs, dropsFiles = false } = how
     if (entry.record.state === "stopped") return shown(entry.record)
     const { live } = entry
-    this.#move(entry, "stop", { reason })
-    entry.live = undefined
     const { sandbox, plan } = entry.record
+    // Given up before they go: a session must never seem to have files that are half gone.
+    this.#move(entry, "stop", { reason, sandbox: dropsFiles ? undefined : sandbox })
+    entry.live = undefined
     if (live) await this.#parts.sandboxes.stop(live, graceMs)
     if (dropsFiles && sandbox !== undefined) await this.#parts.sandboxes.destroy(sandbox, plan.driver)
-    return this.#move(entry, "end", { sandbox: dropsFiles ? undefined : sandbox })
+    return this.#move(entry, "end", {})
   }
 
   #move(entry: Entry, move: Move, changes: Partial<SessionRecord>): SessionData {

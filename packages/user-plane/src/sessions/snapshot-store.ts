@@ -20,6 +20,8 @@ export interface SnapshotRecord {
   readonly session: SessionId
   readonly name?: string | undefined
   readonly plan: Plan
+  /** The image by the name its session asked for. */
+  readonly image: string
   readonly createdAt: number
   readonly isAutomatic: boolean
   readonly parent?: SnapshotId | undefined
@@ -53,6 +55,10 @@ export class SnapshotStore {
 
   find(id: string): SnapshotRecord | undefined {
     return this.#database.get("SELECT record FROM snapshots WHERE id = ? AND state = 'ready'", [id], recordOf)
+  }
+
+  ids(): SnapshotId[] {
+    return this.#database.all("SELECT id FROM snapshots", [], (row) => String(row["id"]) as SnapshotId)
   }
 
   /** What a crash left half made or half gone. */

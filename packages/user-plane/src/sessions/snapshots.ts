@@ -5,7 +5,7 @@ import { canSnapshot, type Driver, type DriverName, type Snapshotting } from "@w
 import type { SnapshotId } from "@warren/drivers/sandbox-spec.ts"
 import type { Snapshot } from "@warren/protocol/user-plane/session.ts"
 import type { z } from "zod"
-import type { Sandboxes } from "./sandboxes.ts"
+import type { ImageSource, Sandboxes } from "./sandboxes.ts"
 import type { SessionRecord } from "./session-record.ts"
 import type { SnapshotRecord, SnapshotStore } from "./snapshot-store.ts"
 
@@ -13,18 +13,40 @@ import type { SnapshotRecord, SnapshotStore } from "./snapshot-store.ts"
 export class Snapshots {
   readonly #store: SnapshotStore
   readonly #sandboxes: Sandboxes
+  readonly #images: ImageSource
   readonly #clock: Clock
 
-  constructor(store: SnapshotStore, sandboxes: Sandboxes, clock: Clock) {
+  constructor(store: SnapshotStore, sandboxes: Sandboxes, images: ImageSource, clock: Clock) {
     this.#store = store
     this.#sandboxes = sandboxes
+    this.#images = images
     this.#clock = clock
+  }
+
+  /** All there are, also those being made or taken away. */
+  ids(): SnapshotId[] {
+    return this.#store.ids()
   }
 
   /** Of a session whose turn it is. */
   async take(
     session: SessionRecord,
     how: { name?: string | undefined; isAutomatic?: boolean } = {},
+  ): Promise<SnapshotRecord> {
+    const record = await this.#freeze(session, how)
+    this.#store.set(record.id, "ready")
+    return record
+  }
+
+  /** One that goes when it is disposed, or with the runner: as far as the table is concerned it is never made. */
+  async passing(session: SessionRecord): Promise<SnapshotRecord & AsyncDisposable> {
+    const record = await this.#freeze(session, {})
+    return { ...record, [Symbol.asyncDispose]: () => this.#remove(record, this.#driver(record.plan.driver)) }
+  }
+
+  async #freeze(
+    session: SessionRecord,
+    how: { name?: string | undefined; isAutomatic?: boolean },
   ): Promise<SnapshotRecord> {
     if (session.sandbox === undefined) throw new Fault("conflict", "the session has no files any more")
     const { from: _, ...plan } = session.plan
@@ -33,6 +55,7 @@ export class Snapshots {
       session: session.id,
       name: how.name,
       plan,
+      image: session.image,
       createdAt: this.#clock.now(),
       isAutomatic: how.isAutomatic ?? false,
       parent: session.base,
@@ -40,13 +63,14 @@ export class Snapshots {
     const driver = this.#driver(plan.driver)
     this.#store.add(record)
     try {
+      // What it was written on stays as long as it does.
+      await this.#images.use(plan.image, record.id)
       await driver.snapshot(session.sandbox, record.id)
+      return record
     } catch (failure) {
       await this.#remove(record, driver)
       throw failure
     }
-    this.#store.set(record.id, "ready")
-    return record
   }
 
   get(id: string): SnapshotRecord {
@@ -90,6 +114,7 @@ export class Snapshots {
 
   async #remove({ id }: { readonly id: SnapshotId }, driver: Snapshotting): Promise<void> {
     await driver.removeSnapshot(id)
+    this.#images.release(id)
     this.#store.delete(id)
   }
 
@@ -100,6 +125,6 @@ export class Snapshots {
   }
 }
 
-export function shownSnapshot({ plan, createdAt, ...record }: SnapshotRecord): z.output<typeof Snapshot> {
-  return { ...record, image: plan.image, createdAt: new Date(createdAt).toISOString() }
+export function shownSnapshot({ plan: _, createdAt, ...record }: SnapshotRecord): z.output<typeof Snapshot> {
+  return { ...record, createdAt: new Date(createdAt).toISOString() }
 }

@@ -1,3 +1,4 @@
+import type { DriverName } from "@warren/drivers/driver.ts"
 import { defaultLimits, type Limits } from "@warren/drivers/sandbox-spec.ts"
 import type { sessionCalls } from "@warren/protocol/user-plane/sessions.ts"
 import type { Received } from "@warren/protocol/contract.ts"
@@ -7,12 +8,16 @@ import type { Plan } from "./plan.ts"
 export type Wishes = Received<typeof sessionCalls, "session.create">
 
 /** The sandbox a wish comes down to, on this machine. */
-export function planOf(wishes: Wishes, usual: Pick<Plan, "driver" | "image">, from?: Plan): Plan {
+export function planOf(
+  wishes: Wishes,
+  usual: { readonly driver: DriverName; readonly image: string },
+  from?: Plan,
+): Plan {
   const { profile, workspace, network } = wishes
   const limits: Limits = { ...defaultLimits, ...from?.limits, ...defined(wishes.limits) }
   return {
     driver: wishes.driver ?? from?.driver ?? usual.driver,
-    image: from?.image ?? wishes.image ?? usual.image,
+    image: from?.image ?? usual.image,
     profile,
     limits,
     network: network.mode,

@@ -12,6 +12,7 @@ import type { Disk } from "./disk.ts"
 import { WorkspaceFiles } from "./files.ts"
 import { makeOwnFolder, type Ownership } from "./folder-handle.ts"
 import { emptyFolder } from "./remove-tree.ts"
+import { shareBelow } from "./shared-folder.ts"
 
 export type WorkspaceData = z.output<typeof Workspace>
 
@@ -172,6 +173,7 @@ export class Workspaces implements AsyncDisposable {
     await makeOwnFolder(join(this.#at(name), "staging"), 0o700)
     await makeOwnFolder(this.folderOf(name), folderMode)
     if (id !== undefined) await chown(this.folderOf(name), id, id)
+    else await shareBelow(this.folderOf(name), this.#options.log)
   }
 
   async #finishDelete(name: string): Promise<void> {

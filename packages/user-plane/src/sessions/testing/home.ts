@@ -43,6 +43,7 @@ export class Home implements AsyncDisposable {
     const broker = scope.use(new Broker({ leases, keys: () => Promise.resolve({ value: "none" }), log, clock }))
     const llms = { "llm:anthropic": "api.anthropic.com", "llm:openai": "api.openai.com" }
     const images = {
+      resolve: (name: string) => name,
       use: () => hostImage(join(this.root, "host")),
       release: () => undefined,
     }

@@ -1,0 +1,119 @@
+import { spawn } from "node:child_process"
+import { once } from "node:events"
+import { existsSync } from "node:fs"
+import { realpath } from "node:fs/promises"
+import { join, resolve } from "node:path"
+import { Fault } from "@warren/base/fault.ts"
+import { connectUnix } from "@warren/base/unix-socket.ts"
+import type { Asked, Answer, CallName } from "@warren/protocol/contract.ts"
+import { Chunk } from "@warren/protocol/conversation.ts"
+import { rpcSocketOf } from "@warren/protocol/places.ts"
+import { RpcClient } from "@warren/protocol/rpc/client.ts"
+import { openStream } from "@warren/protocol/rpc/stream.ts"
+import { userPlane } from "@warren/protocol/user-plane.ts"
+import type { Context } from "./metric.ts"
+import { inParallel } from "./sandboxes.ts"
+
+type Plane = typeof userPlane
+
+const readyMs = 20_000
+const atOnce = 8
+
+/** A real runner in a process and a folder of its own, asked over its socket. */
+export class Runner implements AsyncDisposable {
+  readonly #client: RpcClient<Plane>
+  readonly #socket: string
+  readonly #made = new Set<string>()
+  readonly #stop: () => Promise<void>
+
+  private constructor(client: RpcClient<Plane>, socket: string, stop: () => Promise<void>) {
+    this.#client = client
+    this.#socket = socket
+    this.#stop = stop
+  }
+
+  /** Skips the metric where there can be none. `env`: settings of the runner. */
+  static async start(context: Context, env: Readonly<Record<string, string>> = {}): Promise<Runner> {
+    if (process.getuid?.() !== 0) context.skip("sandboxes of the oci driver need root")
+    if (!existsSync("dist/runner.js")) context.skip("dist/runner.js is not there: npm run build")
+    const home = join(await realpath(context.folder), "h")
+    const child = spawn(process.execPath, [resolve("dist/runner.js")], {
+      env: { ...process.env, WARREN_HOME: home, ...env },
+      stdio: ["ignore", "ignore", "inherit"],
+    })
+    const gone = once(child, "exit")
+    const stop = async (): Promise<void> => {
+      child.kill("SIGTERM")
+      await gone
+    }
+    try {
+      const socket = rpcSocketOf(home)
+      const client = new RpcClient(await connected(socket), userPlane, "bench")
+      return context.scope.use(new Runner(client, socket, stop))
+    } catch (failure) {
+      await stop()
+      throw failure
+    }
+  }
+
+  call<K extends CallName<Plane>>(name: K, input: Asked<Plane, K>): Promise<Answer<Plane, K>> {
+    return this.#client.call(name, input)
+  }
+
+  async create(wishes: Asked<Plane, "session.create"> = {}): Promise<Answer<Plane, "session.create">> {
+    const session = await this.call("session.create", wishes)
+    this.#made.add(session.id)
+    return session
+  }
+
+  async createMany(count: number): Promise<void> {
+    await inParallel(atOnce, count, async () => void (await this.create()))
+  }
+
+  async delete(id: string): Promise<void> {
+    await this.call("session.delete", { id })
+    this.#made.delete(id)
+  }
+
+  /** Runs a command to its end. */
+  async exec(session: string, cmd: string): Promise<void> {
+    await this.#run({ session, cmd })
+  }
+
+  async execTrue(session: string): Promise<void> {
+    await this.#run({ session, argv: ["true"] })
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const made = [...this.#made]
+    await inParallel(atOnce, made.length, async (index) => {
+      const id = made[index]
+      if (id !== undefined) await this.delete(id)
+    })
+    await this.#client[Symbol.asyncDispose]()
+    await this.#stop()
+  }
+
+  async #run(input: Asked<Plane, "process.exec">): Promise<void> {
+    await using talk = await openStream(await connectUnix(this.#socket), userPlane, "process.exec", input)
+    for (;;) {
+      const item = await talk.next()
+      if (item === undefined) throw new Error("it ended without an exit")
+      if (item instanceof Chunk || item.ev !== "exit") continue
+      if (item.exitCode !== 0) throw new Error(`it ended with ${item.exitCode}`)
+      return
+    }
+  }
+}
+
+async function connected(socket: string): ReturnType<typeof connectUnix> {
+  const deadline = performance.now() + readyMs
+  for (;;) {
+    try {
+      return await connectUnix(socket)
+    } catch (failure) {
+      if (Fault.from(failure).code !== "unavailable" || performance.now() > deadline) throw failure
+      await new Promise((resolve) => setTimeout(resolve, 20))
+    }
+  }
+}

@@ -1,0 +1,395 @@
+import { execFileSync } from "node:child_process"
+import { createHash, randomBytes } from "node:crypto"
+import {
+  chmodSync,
+  lstatSync,
+  mkdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs"
+import { connect } from "node:net"
+import { resolve } from "node:path"
+import { TempFolder } from "@warren/base/testing/temp-folder.ts"
+import { afterAll, beforeAll, describe, expect, test } from "vitest"
+import { CliProgram } from "../apps/cli/src/testing/cli-program.ts"
+import { Warren } from "./warren.ts"
+
+let warren: Warren
+let cli: CliProgram
+let folder: TempFolder
+
+beforeAll(async () => {
+  warren = await Warren.start()
+  folder = await TempFolder.make()
+  // The very file that `npx warren` runs.
+  cli = CliProgram.at(resolve("node_modules/.bin/warren")).with({ WARREN_HOME: warren.home })
+})
+
+afterAll(async () => {
+  await folder[Symbol.asyncDispose]()
+  await warren[Symbol.asyncDispose]()
+})
+
+/** What it says when it ends well. */
+async function said(...args: string[]): Promise<string> {
+  const { code, stdout, stderr } = await cli.run(args)
+  expect(stderr).toBe("")
+  expect(code).toBe(0)
+  return stdout
+}
+
+async function session(name: string, ...flags: string[]): Promise<AsyncDisposable> {
+  await said("create", "--name", name, ...flags)
+  return { [Symbol.asyncDispose]: async () => void (await cli.run(["rm", name])) }
+}
+
+describe("warren run", () => {
+  test("runs a command in a session of its own and takes it away", async () => {
+    expect(await said("run", "--", "sh", "-c", "echo $((6*7))")).toBe("42\n")
+    expect(await said("ls", "-q")).toBe("")
+  })
+
+  test("exit codes, signals and both outputs are as with a local command", async () => {
+    const { code, stdout, stderr } = await cli.run(["run", "sh", "-c", "echo out; echo err >&2; exit 7"])
+    expect({ code, stdout, stderr }).toEqual({ code: 7, stdout: "out\n", stderr: "err\n" })
+    expect((await cli.run(["run", "sh", "-c", "kill -SEGV $$"])).code).toBe(139)
+    expect((await cli.run(["run", "no-such-program"])).code).toBe(3)
+    expect((await cli.run(["run", "--timeout", "300ms", "sleep", "60"])).code).toBe(124)
+  })
+
+  test("bytes go in and out unchanged", async () => {
+    const bytes = randomBytes(5 * 1024 * 1024)
+    await using running = cli.start("run", "cat")
+    running.child.stdin?.end(bytes)
+    expect((await running.ended).code).toBe(0)
+    expect(sha(running.bytes)).toBe(sha(bytes))
+  })
+
+  test("Ctrl-C reaches the program; the session goes, too", async () => {
+    await using running = cli.start(
+      "run",
+      "--",
+      "sh",
+      "-c",
+      "trap 'echo caught; exit 5' INT; echo ready; sleep 60 & wait",
+    )
+    await running.until("ready")
+    running.child.kill("SIGINT")
+    expect(await running.ended).toMatchObject({ code: 5, stdout: "ready\ncaught\n" })
+    expect(await said("ls", "-q")).toBe("")
+  })
+
+  test("a program that needs more memory than it may have is explained", async () => {
+    const hungry = "exec perl -e '$x = \"a\" x (200*1024*1024); print length $x'"
+    const { code, stderr } = await cli.run(["run", "--memory", "64m", "sh", "-c", hungry])
+    expect(code).toBe(137)
+    expect(stderr).toMatch(/no more memory/)
+  })
+
+  test("flags become what the session is", async () => {
+    const flags = [
+      "--net",
+      "none",
+      "--memory",
+      "100m",
+      "--cpus",
+      "0.5",
+      "-e",
+      "A=b c",
+      "--label",
+      "x=y",
+      "--name",
+      "shaped",
+    ]
+    await using _ = await session("shaped", ...flags.slice(0, -2))
+    expect(JSON.parse(await said("inspect", "shaped", "--json"))).toMatchObject({
+      network: { mode: "none" },
+      limits: { memoryBytes: 100 * 2 ** 20, cpus: 0.5 },
+      labels: { x: "y" },
+      env: ["A"],
+    })
+    expect(await said("exec", "shaped", "--", "sh", "-c", "echo $A")).toBe("b c\n")
+  })
+})
+
+describe("on a terminal", () => {
+  test("a program has one, with our window and our keys", async () => {
+    await using running = cli.startOnTerminal([
+      "run",
+      "--",
+      "sh",
+      "-c",
+      "tty; stty size; echo T=$TERM; read x; echo got $x",
+    ])
+    await running.until("T=xterm")
+    expect(running.stdout).toMatch(/\/dev\/pts\/\d+\r\n30 100\r\n/)
+    running.child.stdin?.write("hello\r")
+    await running.until("got hello")
+    expect((await running.ended).code).toBe(0)
+  })
+
+  test("Ctrl-C is a key for it", async () => {
+    await using running = cli.startOnTerminal(["run", "--", "sh", "-c", "echo ready; exec sleep 60"])
+    await running.until("ready")
+    running.child.stdin?.write("\u0003")
+    expect((await running.ended).code).toBe(130)
+  })
+
+  test("it hears of a new window size", async () => {
+    const fifo = folder.at("resize")
+    execFileSync("mkfifo", [fifo])
+    const resizing = `(read _ < ${fifo}; stty -F /dev/tty rows 41 cols 97) & `
+    const program = "trap 'stty size; exit 0' WINCH; echo ready; while :; do sleep 0.1; done"
+    await using running = cli.startOnTerminal(["run", "--", "bash", "-c", program], `${resizing} true`)
+    await running.until("ready")
+    writeFileSync(fifo, "now\n")
+    await running.until("41 97")
+    expect((await running.ended).code).toBe(0)
+  })
+
+  test("`shell` is a login shell", async () => {
+    await using _ = await session("shelled")
+    await using running = cli.startOnTerminal(["shell", "shelled"])
+    running.child.stdin?.write("shopt -q login_shell && echo is-$((1+1))-login; exit 9\r")
+    await running.until("is-2-login")
+    expect((await running.ended).code).toBe(9)
+  })
+})
+
+describe("sessions", () => {
+  test("freeze, sleep, wake, fork and go back", async () => {
+    await using _ = await session("life")
+    await said("exec", "life", "--", "sh", "-c", "echo one > /tmp/../home/user/file")
+    const snapshot = (await said("snapshot", "life")).trim()
+    expect(await said("pause", "life")).toBe("life is paused.\n")
+    expect(await said("resume", "life")).toBe("life is running.\n")
+    await said("exec", "life", "--", "sh", "-c", "echo two > ~/file")
+    expect(await said("hibernate", "life")).toBe("life is hibernated.\n")
+    expect(await said("exec", "life", "--", "sh", "-c", "cat ~/file")).toBe("two\n")
+    const forks = (await said("fork", "life", "2")).trim().split("\n")
+    expect(forks).toHaveLength(2)
+    expect(await said("rollback", "life", snapshot)).toBe("life is running.\n")
+    expect(await said("exec", "life", "--", "sh", "-c", "cat ~/file")).toBe("one\n")
+    expect(await said("exec", forks[0] ?? "", "--", "sh", "-c", "cat ~/file")).toBe("two\n")
+    expect(await said("stop", "life")).toBe("life is stopped.\n")
+    expect((await cli.run(["exec", "life", "true"])).code).toBe(4)
+    expect(await said("restore", "life")).toBe("life is running.\n")
+    await said("rm", ...forks)
+    await said("snapshots", "rm", snapshot)
+  })
+
+  test("are shown with what they use and what runs in them", async () => {
+    await using _ = await session("seen")
+    await said("exec", "seen", "--", "sh", "-c", "sleep 300 > /dev/null 2>&1 &")
+    const [stats] = JSON.parse(await said("stats", "--once", "--json")) as { session: string; memoryBytes: number }[]
+    expect(stats).toMatchObject({ session: "seen", memoryBytes: expect.any(Number) as number })
+    expect(JSON.parse(await said("ls", "--json"))).toMatchObject([{ name: "seen", state: "running" }])
+    expect(await said("_complete", "--", "exec", "se")).toBe("seen\n")
+  })
+
+  test("go on while Warren is restarted", async () => {
+    await using other = await Warren.start()
+    const elsewhere = cli.with({ WARREN_HOME: other.home, WARREN_PORT: String(other.port) })
+    await elsewhere.run(["create", "--name", "survivor"])
+    const { stdout: pid } = await elsewhere.run([
+      "exec",
+      "survivor",
+      "--",
+      "sh",
+      "-c",
+      "sleep 600 > /dev/null 2>&1 & echo $!",
+    ])
+    try {
+      expect(await elsewhere.run(["restart", "--daemon"])).toMatchObject({ code: 0 })
+      expect(await elsewhere.run(["exec", "survivor", "--", "kill", "-0", pid.trim()])).toMatchObject({
+        code: 0,
+        stderr: "",
+      })
+      expect(JSON.parse((await elsewhere.run(["status", "--json"])).stdout)).toMatchObject({
+        isDaemon: true,
+        runner: { found: { adopted: 1 } },
+      })
+      await elsewhere.run(["rm", "survivor"])
+    } finally {
+      expect(await elsewhere.run(["stop"])).toMatchObject({ code: 0 })
+    }
+  })
+})
+
+describe("cp", () => {
+  function tree(name: string): string {
+    const path = folder.at(name)
+    mkdirSync(`${path}/deep/er`, { recursive: true })
+    writeFileSync(`${path}/a file`, "a")
+    writeFileSync(`${path}/deep/tool`, "#!/bin/sh\n")
+    writeFileSync(`${path}/deep/er/bytes`, randomBytes(700_000))
+    writeFileSync(`${path}/empty`, "")
+    chmodSync(`${path}/a file`, 0o640)
+    chmodSync(`${path}/deep/tool`, 0o755)
+    chmodSync(`${path}/deep`, 0o750)
+    symlinkSync("../a file", `${path}/deep/link`)
+    return path
+  }
+
+  const listing = (path: string): string =>
+    execFileSync(
+      "sh",
+      ["-c", "cd \"$0\" && find . -printf '%p %y %m %l\\n' | sort && find . -type f -exec sha256sum {} +| sort", path],
+      {
+        encoding: "utf8",
+      },
+    )
+
+  test.each([
+    ["a session", "copied:/home/user/tree"],
+    ["a workspace", "@shelf:tree"],
+  ])("a folder goes into %s and comes back the same: modes, links, bytes", async (_, inside) => {
+    await using _session = await session("copied", "--workspace", "shelf")
+    const source = tree(`source-${inside.length}`)
+    await said("cp", source, inside)
+    const back = folder.at(`back-${inside.length}`)
+    await said("cp", inside, back)
+    expect(listing(back)).toBe(listing(source))
+  })
+
+  test("goes into a folder that exists, as cp does, and through pipes", async () => {
+    await using _ = await session("piped")
+    writeFileSync(folder.at("note"), "note\n")
+    await said("cp", folder.at("note"), "piped:/tmp")
+    expect(await said("cp", "piped:/tmp/note", "-")).toBe("note\n")
+    const { code } = await cli.run(["cp", "-", "piped:/tmp/deep/er/x"], "from a pipe")
+    expect(code).toBe(0)
+    await said("cp", "piped:/tmp/deep/er/x", folder.path)
+    expect(readFileSync(folder.at("x"), "utf8")).toBe("from a pipe")
+    expect((await cli.run(["cp", "piped:/none", folder.path])).code).toBe(3)
+    expect((await cli.run(["cp", folder.at("none"), "piped:/tmp/"])).code).toBe(3)
+  })
+
+  test("what comes out cannot write anywhere else, and nothing becomes setuid", async () => {
+    await using _ = await session("hostile")
+    const target = folder.at("target")
+    mkdirSync(folder.at("victim"))
+    const build = (script: string) => said("exec", "hostile", "--", "sh", "-c", `cd ~; ${script}`)
+    await build(
+      `mkdir box; ln -s ${folder.at("victim")} box/dir; echo x > box/suid; chmod 4755 box/suid; mkfifo box/pipe`,
+    )
+    const first = await cli.run(["cp", "hostile:/home/user/box", target])
+    expect(first).toMatchObject({ code: 0, stderr: "left out: /home/user/box/pipe (fifo)\n" })
+    expect(readlinkSync(`${target}/dir`)).toBe(folder.at("victim"))
+    expect(lstatSync(`${target}/suid`).mode & 0o7777).toBe(0o755)
+    // Now the link is a folder inside; the copy must not follow the link it made here.
+    await build("rm box/dir; mkdir box/dir; echo evil > box/dir/file")
+    rmSync(`${target}/pipe`, { force: true })
+    const again = await cli.run(["cp", "hostile:/home/user/box", folder.path])
+    expect(again.code).toBe(0)
+    const over = await cli.run(["cp", "hostile:/home/user/box/.", target])
+    expect(over.code).toBe(4)
+    expect(execFileSync("ls", [folder.at("victim")], { encoding: "utf8" })).toBe("")
+  })
+})
+
+describe("forward", () => {
+  test("a port of a session is here, on loopback, with both ends of a connection", async () => {
+    await using _ = await session("served", "--net", "none")
+    const server = `use IO::Socket::INET; $s = IO::Socket::INET->new(Listen => 5, LocalAddr => "127.0.0.1", LocalPort => 3000) or die;
+      while ($c = $s->accept) { local $/; $in = <$c>; print $c "got " . length($in); close $c }`
+    await said(
+      "exec",
+      "served",
+      "--",
+      "sh",
+      "-c",
+      `perl -e '${server}' > /dev/null 2>&1 &
+      until perl -e 'use IO::Socket::INET; exit !IO::Socket::INET->new("127.0.0.1:3000")'; do sleep 0.05; done`,
+    )
+    await using running = cli.start("forward", "served", "3000:0", "--json")
+    await running.until("}")
+    const { address } = JSON.parse(running.stdout) as { address: string }
+    const [host = "", port = ""] = address.split(":")
+    expect(host).toBe("127.0.0.1")
+    const socket = connect({ host, port: Number(port), allowHalfOpen: true })
+    socket.end(randomBytes(300_000))
+    let answer = ""
+    for await (const piece of socket) answer += String(piece)
+    expect(answer).toBe("got 300000")
+    running.child.kill("SIGINT")
+    expect((await running.ended).code).toBe(0)
+  })
+
+  test("a port that is taken, and one where nobody listens, are said", async () => {
+    await using _ = await session("silent")
+    const taken = await cli.run(["forward", "silent", `3000:${warren.port}`])
+    expect(taken).toMatchObject({ code: 4, stderr: expect.stringMatching(/is taken here/) as string })
+    await using running = cli.start("forward", "silent", "9:0", "--json")
+    await running.until("}")
+    const { address } = JSON.parse(running.stdout) as { address: string }
+    const socket = connect(Number(address.split(":")[1]), "127.0.0.1")
+    socket.on("error", () => undefined)
+    await new Promise((done) => socket.once("close", done))
+  })
+})
+
+describe("images, workspaces, secrets, memory", () => {
+  test("an image is built, used, committed, imported and removed", async () => {
+    const context = folder.at("context")
+    mkdirSync(context)
+    writeFileSync(`${context}/Recipe`, "FROM host\nARG WORD=none\nCOPY hello /opt/hello\nRUN echo $WORD > /opt/word\n")
+    writeFileSync(`${context}/hello`, "hello\n")
+    const built = await cli.run(["images", "build", context, "--name", "mine:1", "--arg", "WORD=said", "--net", "none"])
+    expect(built).toMatchObject({ code: 0, stderr: expect.stringMatching(/COPY|RUN/) as string })
+    expect(await said("run", "--image", "mine:1", "cat", "/opt/hello", "/opt/word")).toBe("hello\nsaid\n")
+    await said("images", "tag", "mine:1", "other")
+    expect(JSON.parse(await said("images", "inspect", "other", "--json"))).toMatchObject({
+      platform: expect.any(String) as string,
+    })
+    mkdirSync(folder.at("root/bin"), { recursive: true })
+    execFileSync("tar", ["-C", folder.at("root"), "-cf", folder.at("root.tar"), "."])
+    await said("images", "import", folder.at("root.tar"), "--name", "bare", "--format", "rootfs")
+    expect(await said("images", "ls")).toMatch(/bare/)
+    await said("images", "rm", "mine:1", "other", "bare")
+    await said("images", "gc")
+    expect((await cli.run(["images", "inspect", "bare"])).code).toBe(3)
+    expect((await cli.run(["images", "import", folder.at("none.tar")])).code).toBe(3)
+  })
+
+  test("a workspace outlives its session", async () => {
+    await said("workspaces", "create", "desk", "--limit", "50m")
+    await said("run", "--workspace", "desk", "sh", "-c", "mkdir src; echo hi > src/a")
+    expect(await said("run", "--workspace", "desk", "cat", "src/a")).toBe("hi\n")
+    expect(await said("workspaces", "files", "desk", "src")).toMatch(/ a\n$/)
+    await said("workspaces", "mkdir", "desk", "x/y")
+    await said("workspaces", "mv", "desk", "src/a", "x/b")
+    await said("workspaces", "remove", "desk", "src", "-r")
+    await said("workspaces", "usage", "desk")
+    await said("workspaces", "rm", "desk")
+    expect((await cli.run(["workspaces", "files", "desk"])).code).toBe(3)
+  })
+
+  test("a secret comes from the input, reaches a program, and is nowhere to be read", async () => {
+    expect(await cli.run(["secrets", "set", "TOKEN"], "hunter2\n")).toMatchObject({
+      code: 0,
+      stdout: "TOKEN is kept.\n",
+    })
+    expect(await said("secrets", "ls", "--json")).not.toContain("hunter2")
+    expect(await said("run", "--secret", "TOKEN", "sh", "-c", "echo $TOKEN")).toBe("hunter2\n")
+    await said("secrets", "rm", "TOKEN")
+    expect((await cli.run(["secrets", "rm", "TOKEN"])).code).toBe(3)
+    expect((await cli.run(["secrets", "set", "TOKEN"], "")).code).toBe(2)
+  })
+
+  test("a memory is kept, found and forgotten", async () => {
+    const id = (await said("memory", "add", "the", "staging", "database", "--tag", "web")).trim()
+    expect(await said("memory", "search", "staging")).toContain(id)
+    expect(await said("memory", "get", id)).toBe("the staging database\n")
+    expect(await said("memory", "ls", "--tag", "web")).toContain(id)
+    await said("memory", "rm", id)
+    expect((await cli.run(["memory", "get", id])).code).toBe(3)
+  })
+})
+
+function sha(bytes: Buffer): string {
+  return createHash("sha256").update(bytes).digest("hex")
+}
