@@ -10,6 +10,7 @@ import { load } from "@warren/base/settings.ts"
 import { holdLock } from "@warren/base/single-instance.ts"
 import { closeServer, listenUnix } from "@warren/base/unix-socket.ts"
 import { Journal } from "@warren/protocol/journal.ts"
+import { opFrames } from "@warren/protocol/rpc/op-frames.ts"
 import { RpcConnection } from "@warren/protocol/rpc/server.ts"
 import { userPlane } from "@warren/protocol/user-plane.ts"
 import { openUserPlane } from "@warren/user-plane/user-plane.ts"
@@ -17,6 +18,7 @@ import { openDriver } from "./drivers.ts"
 import { readForwarded } from "./forwarded.ts"
 import { keepEntries, type Entry } from "./log-entries.ts"
 import { logFile } from "./log-file.ts"
+import { sessionLogs } from "./session-logs.ts"
 import { settings } from "./settings.ts"
 import { openUserRoot } from "./user-root.ts"
 import { userPlaneOf } from "./user-plane.ts"
@@ -33,8 +35,7 @@ const root = await openUserRoot(config.home)
 await using scope = new Scope()
 scope.use(holdLock(root.lock, "the runner of this user"))
 const journal = new Journal<Entry>(entriesKept, Date.now() * 1000)
-const toFile = logFile(root.log)
-const log = createLog(keepEntries(journal, toFile)).with({ app: "runner" })
+const log = createLog(keepEntries(journal, logFile(root.log), sessionLogs(root.sessionLogs))).with({ app: "runner" })
 const forwarded = await readForwarded(config.forwarded)
 const driver = await openDriver(root.path, { ...config, programs }, log, scope)
 const plane = scope.use(
@@ -66,9 +67,10 @@ const stop = new AbortController()
 const shutdown = (): void => stop.abort()
 const handlers = userPlaneOf({ journal, startedAt: new Date(), driver: driver.name, plane, shutdown })
 const caller = { name: userInfo().username }
+const ops = opFrames(handlers, log)
 const connections = new Map<Socket, RpcConnection<typeof userPlane>>()
 const server = await listenUnix(root.rpcSocket, (socket) => {
-  connections.set(socket, new RpcConnection(socket, caller, { contract: userPlane, handlers, log, build }))
+  connections.set(socket, new RpcConnection(socket, caller, { contract: userPlane, handlers, log, build, ops }))
   socket.once("close", () => connections.delete(socket))
 })
 scope.defer(async () => {

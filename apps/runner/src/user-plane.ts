@@ -33,8 +33,11 @@ export function userPlaneOf({ plane, ...parts }: UserPlaneParts): UserPlane {
       found: plane.engine.found,
       degraded: [...plane.degraded],
     }),
-    "logs.read": ({ limit }) =>
-      Promise.resolve({ entries: fitting(parts.journal.tail(limit).map(({ seq, item }) => ({ seq, entry: item }))) }),
+    "logs.read": async ({ limit, session }) => {
+      const about =
+        session === undefined ? parts.journal.tail(limit) : parts.journal.tail(entriesMax).filter(isAbout(session))
+      return { entries: fitting(about.slice(-limit).map(({ seq, item }) => ({ seq, entry: item }))) }
+    },
     "logs.follow": ({ after }, { signal }) => parts.journal.read(after, signal),
     "runner.shutdown": () => {
       isStopping = true
@@ -42,6 +45,13 @@ export function userPlaneOf({ plane, ...parts }: UserPlaneParts): UserPlane {
       return Promise.resolve({ isStopping })
     },
   }
+}
+
+/** As many as the journal can have. */
+const entriesMax = 10_000
+
+function isAbout(session: string): (entry: { readonly item: Entry }) => boolean {
+  return ({ item }) => item.fields["session"] === session
 }
 
 /** Half of what one message may hold: the newest lines that fit. */

@@ -8,15 +8,19 @@ export interface UserRoot {
   readonly rpcSocket: string
   readonly lock: string
   readonly log: string
+  /** A file for each session. */
+  readonly sessionLogs: string
 }
 
 export async function openUserRoot(home: string): Promise<UserRoot> {
   const path = runnerRootOf(home)
-  for (const folder of ["shared", "tmp", "vault", "ipc", "logs", "internal", "sandboxes"]) await mkdir(join(path, folder), { recursive: true, mode: 0o700 })
+  for (const folder of ["shared", "tmp", "vault", "ipc", "logs", "internal", "sandboxes"])
+    await mkdir(join(path, folder), { recursive: true, mode: 0o700 })
   return {
     path,
     rpcSocket: rpcSocketOf(home),
     lock: join(path, "internal", "lock"),
     log: join(path, "logs", "runner.log"),
+    sessionLogs: join(path, "logs", "sessions"),
   }
 }

@@ -153,7 +153,9 @@ export function sessionOf(call: string, input: unknown): string | undefined {
 }
 
 function refused(reason: string): Fault {
-  return new Fault("forbidden", reason, { hint: "only the control plane, for a user who is signed in, is answered here" })
+  return new Fault("forbidden", reason, {
+    hint: "only the control plane, for a user who is signed in, is answered here",
+  })
 }
 
 function jsonOf(payload: string): unknown {

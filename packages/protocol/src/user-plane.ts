@@ -1,6 +1,7 @@
 import { z } from "zod"
 import { contract, type Handlers, type Scoped } from "./contract.ts"
 import { accessCalls } from "./user-plane/access.ts"
+import { Degraded } from "./degraded.ts"
 import { chatCalls } from "./user-plane/chat.ts"
 import { databaseCalls } from "./user-plane/database.ts"
 import { fileCalls } from "./user-plane/files.ts"
@@ -10,10 +11,6 @@ import { processCalls } from "./user-plane/processes.ts"
 import { secretCalls } from "./user-plane/secrets.ts"
 import { sessionCalls } from "./user-plane/sessions.ts"
 import { workspaceCalls } from "./user-plane/workspaces.ts"
-
-export const Degraded = z
-  .object({ code: z.string(), detail: z.string() })
-  .meta({ id: "Degraded", description: "Something that was wanted and is not available here." })
 
 export const Health = z
   .object({
@@ -66,7 +63,10 @@ const runnerCalls = contract({
     scope: "runner:read",
     http: "GET /v1/logs",
     doc: "Read the newest lines of the runner's log.",
-    in: z.object({ limit: z.coerce.number().int().min(1).max(1_000).default(100) }),
+    in: z.object({
+      limit: z.coerce.number().int().min(1).max(1_000).default(100),
+      session: z.string().max(128).optional().meta({ description: "Only what is about this session (its id)." }),
+    }),
     out: z.object({ entries: z.array(z.object({ seq: z.int(), entry: LogEntry })) }),
   },
   "logs.follow": {

@@ -1,8 +1,10 @@
-import { Fault } from "@warren/base/fault.ts"
+import { Fault, messageOf } from "@warren/base/fault.ts"
+import type { Log } from "@warren/base/log.ts"
 import { z } from "zod"
 import type { Context } from "../contract.ts"
 import { describeIssues } from "../issues.ts"
 import type { UserPlane } from "../user-plane.ts"
+import type { Ops } from "./server.ts"
 
 /**
  * The lifecycle frames of other runners' tools: `{"op":"health_check"}` and the like, without hello and without ids. They
@@ -40,35 +42,45 @@ const Op = z.discriminatedUnion("op", [
 ])
 type LogsWish = Extract<z.output<typeof Op>, { op: "logs" }>["payload"]
 
-export function isOp(message: Readonly<Record<string, unknown>>): boolean {
-  return typeof message["op"] === "string"
-}
+type Message = Readonly<Record<string, unknown>>
 
-/** The answer to one frame; a refusal is one too. Only a bug is thrown. */
-export async function answerOp(
-  message: Readonly<Record<string, unknown>>,
-  plane: Lifecycle,
-  context: Context,
-): Promise<object> {
-  const op = Op.safeParse(message)
-  if (!op.success) return refusal("invalid_request", describeIssues(op.error))
-  try {
-    switch (op.data.op) {
-      case "health_check":
-        return { op: "health_status", payload: healthStatus(await plane["health.check"]({}, context)) }
-      case "shutdown_user":
-        return await shutdown(op.data.payload.user_id, plane, context)
-      case "logs":
-        return await logs(op.data.payload, plane, context)
-    }
-  } catch (thrown) {
+const calls: ReadonlyMap<unknown, keyof Lifecycle> = new Map([
+  ["health_check", "health.check"],
+  ["shutdown_user", "runner.shutdown"],
+  ["logs", "logs.read"],
+])
+
+/** Answers each frame with one; a refusal is one too, and nothing is thrown. */
+export function opFrames(plane: Lifecycle, log: Log): Ops {
+  const refuse = (thrown: unknown): object => {
     const fault = Fault.from(thrown)
-    if (fault.code === "internal") throw thrown
+    if (fault.code === "internal") {
+      const stack = thrown instanceof Error ? thrown.stack : undefined
+      log("error", "rpc.bug", { call: "op", message: messageOf(thrown), stack })
+    }
     return refusal("internal", fault.message)
+  }
+  return {
+    refuse,
+    call: ({ op }) => calls.get(op) ?? String(op).slice(0, 64),
+    answer: (message, context) => answer(message, plane, context).catch(refuse),
   }
 }
 
-export function refusal(code: "invalid_request" | "unknown_user" | "internal", message: string): object {
+async function answer(message: Message, plane: Lifecycle, context: Context): Promise<object> {
+  const op = Op.safeParse(message)
+  if (!op.success) return refusal("invalid_request", describeIssues(op.error))
+  switch (op.data.op) {
+    case "health_check":
+      return { op: "health_status", payload: healthStatus(await plane["health.check"]({}, context)) }
+    case "shutdown_user":
+      return shutdown(op.data.payload.user_id, plane, context)
+    case "logs":
+      return logs(op.data.payload, plane, context)
+  }
+}
+
+function refusal(code: "invalid_request" | "unknown_user" | "internal", message: string): object {
   return { op: "error", payload: { code, message } }
 }
 

@@ -20,6 +20,18 @@ export interface RpcServerOptions<C extends Contract> {
   readonly build: string
   /** Decides on each request by itself, where being connected is not enough; throws when it may not be. */
   admit?(asked: RpcAsked): Admission
+  /** For tools that do not speak this protocol: their `op` frames, which come without hello. Without it they are refused. */
+  readonly ops?: Ops
+}
+
+type Message = Readonly<Record<string, unknown>>
+
+export interface Ops {
+  /** The call a frame comes down to. */
+  call(message: Message): string
+  /** Never rejects. */
+  answer(message: Message, context: Context): Promise<object>
+  refuse(thrown: unknown): object
 }
 
 /** A request before anything of it was looked at. */
@@ -36,6 +48,9 @@ export interface Admission {
   /** Told once, when it is over: `ok`, or the code of a fault. */
   ended(result: string): void
 }
+
+/** Frames without ids that wait for their turn on one connection. */
+const opsMax = 16
 
 type AnyHandler = (input: unknown, context: Context) => Promise<unknown> | AsyncIterable<Numbered<unknown>>
 type AnyConversation = Conversation<unknown, unknown>
@@ -76,6 +91,7 @@ export class RpcConnection<C extends Contract> implements AsyncDisposable {
   readonly #helloTimer: NodeJS.Timeout
   #isGreeted = false
   #isClosing = false
+  #lastOp = 0
   /** When the connection is one of a stream, everything that comes is for it. */
   #stream: ServedStream | undefined
 
@@ -136,12 +152,31 @@ export class RpcConnection<C extends Contract> implements AsyncDisposable {
   }
 
   #greet(message: Readonly<Record<string, unknown>>): void {
+    if (typeof message["op"] === "string" && this.#options.ops) return this.#answerOp(message, this.#options.ops)
     const greeting = Hello.safeParse(message)
     if (!greeting.success) throw new Fault("unsupported", "say hello first", { hint: '{"hello":{"version":1}}' })
     this.#isGreeted = true
     clearTimeout(this.#helloTimer)
     const version = Math.min(greeting.data.hello.version, rpcVersion)
     this.#channel.send({ welcome: { version, build: this.#options.build, inFlightMax: rpcLimits.inFlightMax } })
+  }
+
+  #answerOp(message: Message, ops: Ops): void {
+    clearTimeout(this.#helloTimer)
+    try {
+      if (this.#isClosing) throw closing()
+      if (this.#running.size >= opsMax) throw new Fault("limit", "too many requests at once")
+      const call = ops.call(message)
+      const running = this.#admitted({ call, in: {}, statement: undefined, isOpen: false })
+      // They carry no ids, so they are answered one after the other, as they came.
+      const before = [...this.#settled]
+      this.#work(++this.#lastOp, call, running, async () => {
+        await Promise.all(before)
+        await this.#deliver(await ops.answer(message, running), running)
+      })
+    } catch (thrown) {
+      this.#channel.send(ops.refuse(thrown))
+    }
   }
 
   #cancel(message: Readonly<Record<string, unknown>>): void {

@@ -29,9 +29,19 @@ export const Welcome = z.object({
   welcome: z.object({ version: z.int().min(1), build: z.string().max(256), inFlightMax: z.int().min(1) }),
 })
 
-export const Request = z.object({ id: RequestId, call: z.string().max(128), in: z.record(z.string(), z.unknown()), statement })
+export const Request = z.object({
+  id: RequestId,
+  call: z.string().max(128),
+  in: z.record(z.string(), z.unknown()),
+  statement,
+})
 /** A stream has its connection to itself: after this, nothing else is asked on it. */
-export const Open = z.object({ id: RequestId, open: z.string().max(128), in: z.record(z.string(), z.unknown()), statement })
+export const Open = z.object({
+  id: RequestId,
+  open: z.string().max(128),
+  in: z.record(z.string(), z.unknown()),
+  statement,
+})
 export const Cancel = z.object({ id: RequestId, cancel: z.literal(true) })
 
 /** `id` 0 is the connection itself: what was sent could not be tied to a request. */

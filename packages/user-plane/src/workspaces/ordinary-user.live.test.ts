@@ -56,29 +56,32 @@ async function changeEachOthers(files: WorkspaceFiles, another: () => Promise<Sa
   await expect(files.remove("closed", true)).rejects.toMatchObject({ code: "forbidden" })
 }
 
-test.skipIf(isRoot)("without root, a workspace works from outside, and inside as far as the driver mounts it", async () => {
-  const root = realpathSync(mkdtempSync(join(tmpdir(), "ww-")))
-  await using scope = new Scope()
-  scope.defer(() => rmSync(root, { recursive: true, force: true }))
-  const disk = scope.use(
-    await openVolumeDisk({ root: join(root, "oci", "workspaces"), launch: programs.launch, log: silentLog }),
-  )
-  const driver = scope.use(await openOciDriver({ root: join(root, "oci"), programs, log: silentLog }))
-  const database = scope.use(new Database(join(root, "warren.db"), { migrations: workspaceMigrations }))
-  const place = { folder: disk.folder, disk }
-  const workspaces = scope.use(await Workspaces.open({ database, clock: systemClock, log: silentLog, ...place }))
-  expect((await workspaces.create("a")).limit).toBe("api")
-  const files = workspaces.files("a")
-  await files.write("sub/outside", bytes("one\n"))
-  const from = workspaces.hold("a", "ses_1")
-  // While the driver mounts no folder of the host for writing without root, it says so, and only the outside is left to show.
-  if (lackOf(driver, "mounts") === undefined) await changeEachOthers(files, () => start(driver, root, from, scope))
-  else await expect(start(driver, root, from, scope)).rejects.toMatchObject({ code: "unsupported" })
-  await files.write("sub/outside", bytes("two\n"))
-  expect((await files.stat("sub/outside")).mode).toBe(0o666)
-  expect((await workspaces.measure("a")).usedBytes).toBeGreaterThan(0)
-  expect(await workspaces.delete("a", { isForced: true })).toBe(true)
-})
+test.skipIf(isRoot)(
+  "without root, a workspace works from outside, and inside as far as the driver mounts it",
+  async () => {
+    const root = realpathSync(mkdtempSync(join(tmpdir(), "ww-")))
+    await using scope = new Scope()
+    scope.defer(() => rmSync(root, { recursive: true, force: true }))
+    const disk = scope.use(
+      await openVolumeDisk({ root: join(root, "oci", "workspaces"), launch: programs.launch, log: silentLog }),
+    )
+    const driver = scope.use(await openOciDriver({ root: join(root, "oci"), programs, log: silentLog }))
+    const database = scope.use(new Database(join(root, "warren.db"), { migrations: workspaceMigrations }))
+    const place = { folder: disk.folder, disk }
+    const workspaces = scope.use(await Workspaces.open({ database, clock: systemClock, log: silentLog, ...place }))
+    expect((await workspaces.create("a")).limit).toBe("api")
+    const files = workspaces.files("a")
+    await files.write("sub/outside", bytes("one\n"))
+    const from = workspaces.hold("a", "ses_1")
+    // While the driver mounts no folder of the host for writing without root, it says so, and only the outside is left to show.
+    if (lackOf(driver, "mounts") === undefined) await changeEachOthers(files, () => start(driver, root, from, scope))
+    else await expect(start(driver, root, from, scope)).rejects.toMatchObject({ code: "unsupported" })
+    await files.write("sub/outside", bytes("two\n"))
+    expect((await files.stat("sub/outside")).mode).toBe(0o666)
+    expect((await workspaces.measure("a")).usedBytes).toBeGreaterThan(0)
+    expect(await workspaces.delete("a", { isForced: true })).toBe(true)
+  },
+)
 
 test.runIf(isRoot)("the same, by somebody without any right on this machine", { timeout: 180_000 }, async () => {
   await using person = await makePerson(4 * 65_536)

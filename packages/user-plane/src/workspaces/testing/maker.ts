@@ -6,7 +6,7 @@ import { plainDisk } from "../disk.ts"
 import { workspaceMigrations } from "../schema.ts"
 import { Workspaces } from "../workspaces.ts"
 
-/** A process to be killed: makes, fills and deletes workspaces, and says a line for each thing that has happened. */
+/** A process to be killed: makes and fills workspaces and deletes every other one, and says a line for each thing that has happened. */
 const [, , path = "", folder = ""] = process.argv
 const database = new Database(path, { migrations: workspaceMigrations })
 const workspaces = await Workspaces.open({ database, clock: systemClock, log: silentLog, folder, disk: plainDisk })
@@ -21,6 +21,7 @@ for (let n = 0; ; n++) {
   say(`created ${name}`)
   await workspaces.files(name).write("file", pieces())
   say(`wrote ${name}`)
+  if (n % 2 === 1) continue
   await workspaces.delete(name)
   say(`deleted ${name}`)
 }

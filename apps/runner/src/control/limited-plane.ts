@@ -1,0 +1,88 @@
+import { Fault } from "@warren/base/fault.ts"
+import { newId } from "@warren/base/id.ts"
+import { Turns } from "@warren/base/turns.ts"
+import type { Context } from "@warren/protocol/contract.ts"
+import type { Statement } from "@warren/protocol/statement.ts"
+import { userPlane, type UserPlane } from "@warren/protocol/user-plane.ts"
+import type { Admitted } from "./admission.ts"
+import { SessionLimits } from "./session-limits.ts"
+
+type Limits = NonNullable<Statement["limits"]>
+type Input = Record<string, unknown>
+type Handler = (input: unknown, context: Context) => unknown
+
+/** Calls that leave more sessions than there were. */
+const making = new Set(["session.create", "session.getOrCreate", "session.fork", "session.restore"])
+/** Calls about sessions that name none: a token that may see only some of them is told so. */
+const aboutAll = new Set(["snapshot.list", "snapshot.delete"])
+
+/**
+ * The user plane as tokens with limits may use it: only sessions whose names begin with their prefix are there, and no
+ * more are made than they may have.
+ */
+export function limitedPlane(plane: UserPlane): UserPlane {
+  const limits = new SessionLimits(plane)
+  const turns = new Turns()
+  const wrap = (name: string, handler: Handler): Handler => {
+    return (input, context) => {
+      const mine = (context.caller as Admitted).limits
+      if (mine === undefined) return handler(input, context)
+      if (name === "session.follow") return limits.follow(input as never, context, mine)
+      return turnsFor(name, turns, async () => {
+        const narrowed = await narrow(name, input as Input, context, mine, limits)
+        if (making.has(name)) await limits.checkRoom(countOf(input as Input), context, mine)
+        return limits.shown(name, await handler(narrowed, context), mine)
+      })
+    }
+  }
+  const entries = Object.keys(userPlane).map((name) => [name, wrap(name, plane[name as keyof UserPlane] as Handler)])
+  return Object.fromEntries(entries) as UserPlane
+}
+
+/** What makes sessions takes turns: two at once would both find room for one. */
+function turnsFor<T>(name: string, turns: Turns, work: () => Promise<T>): Promise<T> {
+  return making.has(name) ? turns.take("making", work) : work()
+}
+
+function countOf(input: Input): number {
+  return typeof input["count"] === "number" ? input["count"] : 1
+}
+
+/** The input with sessions by their ids, so that what was checked is what is used; throws when one is not there for it. */
+async function narrow(
+  name: string,
+  input: Input,
+  context: Context,
+  { namePrefix }: Limits,
+  limits: SessionLimits,
+): Promise<Input> {
+  if (namePrefix === undefined) return input
+  if (name === "session.create" || name === "session.getOrCreate") return named(unbased(input), namePrefix)
+  const field = name.startsWith("session.") ? "id" : "session"
+  const which = input[field]
+  if (typeof which !== "string") {
+    if (aboutAll.has(name)) throw new Fault("forbidden", "this token sees only some sessions: name one of them")
+    return input
+  }
+  const session = await limits.find(which, context, namePrefix)
+  const found = { ...input, [field]: session }
+  if (name === "session.rollback") await limits.checkSnapshot(session, String(input["snapshot"]), context)
+  return name === "session.fork" || (name === "session.update" && input["name"] !== undefined)
+    ? named(found, namePrefix)
+    : found
+}
+
+/** A snapshot holds another session's files, and may be of one that this token does not see. */
+function unbased(input: Input): Input {
+  if (input["from"] === undefined) return input
+  throw new Fault("forbidden", "this token sees only some sessions: it cannot start from a snapshot", {
+    hint: "fork a session instead",
+  })
+}
+
+function named(input: Input, prefix: string): Input {
+  const { name } = input
+  if (name === undefined) return { ...input, name: `${prefix}${newId("n").slice(2, 10)}` }
+  if (typeof name === "string" && name.startsWith(prefix)) return input
+  throw new Fault("forbidden", `this token makes only sessions whose names begin with "${prefix}"`)
+}
