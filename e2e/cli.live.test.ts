@@ -11,26 +11,28 @@ import {
   writeFileSync,
 } from "node:fs"
 import { connect } from "node:net"
-import { resolve } from "node:path"
 import { TempFolder } from "@warren/base/testing/temp-folder.ts"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
-import { CliProgram } from "../apps/cli/src/testing/cli-program.ts"
-import { Warren } from "./warren.ts"
+import type { CliProgram } from "../apps/cli/src/testing/cli-program.ts"
+import { Installed, type Home } from "./installed.ts"
 
-let warren: Warren
+let installed: Installed
+let home: Home
 let cli: CliProgram
 let folder: TempFolder
 
 beforeAll(async () => {
-  warren = await Warren.start()
+  installed = await Installed.make()
+  home = await installed.home()
+  cli = home.cli
   folder = await TempFolder.make()
-  // The very file that `npx warren` runs.
-  cli = CliProgram.at(resolve("node_modules/.bin/warren")).with({ WARREN_HOME: warren.home })
+  expect(await cli.run(["start", "--daemon"])).toMatchObject({ code: 0, stderr: "" })
 })
 
 afterAll(async () => {
   await folder[Symbol.asyncDispose]()
-  await warren[Symbol.asyncDispose]()
+  await home[Symbol.asyncDispose]()
+  await installed[Symbol.asyncDispose]()
 })
 
 /** What it says when it ends well. */
@@ -191,31 +193,18 @@ describe("sessions", () => {
   })
 
   test("go on while Warren is restarted", async () => {
-    await using other = await Warren.start()
-    const elsewhere = cli.with({ WARREN_HOME: other.home, WARREN_PORT: String(other.port) })
-    await elsewhere.run(["create", "--name", "survivor"])
-    const { stdout: pid } = await elsewhere.run([
-      "exec",
-      "survivor",
-      "--",
-      "sh",
-      "-c",
-      "sleep 600 > /dev/null 2>&1 & echo $!",
-    ])
-    try {
-      expect(await elsewhere.run(["restart", "--daemon"])).toMatchObject({ code: 0 })
-      expect(await elsewhere.run(["exec", "survivor", "--", "kill", "-0", pid.trim()])).toMatchObject({
-        code: 0,
-        stderr: "",
-      })
-      expect(JSON.parse((await elsewhere.run(["status", "--json"])).stdout)).toMatchObject({
-        isDaemon: true,
-        runner: { found: { adopted: 1 } },
-      })
-      await elsewhere.run(["rm", "survivor"])
-    } finally {
-      expect(await elsewhere.run(["stop"])).toMatchObject({ code: 0 })
-    }
+    await using other = await installed.home()
+    await other.cli.run(["start", "--daemon"])
+    await other.cli.run(["create", "--name", "survivor"])
+    const left = ["exec", "survivor", "--", "sh", "-c", "sleep 600 > /dev/null 2>&1 & echo $!"]
+    const { stdout: pid } = await other.cli.run(left)
+    expect(await other.cli.run(["restart"])).toMatchObject({ code: 0 })
+    const look = ["exec", "survivor", "--", "kill", "-0", pid.trim()]
+    expect(await other.cli.run(look)).toMatchObject({ code: 0, stderr: "" })
+    expect(JSON.parse((await other.cli.run(["status", "--json"])).stdout)).toMatchObject({
+      isDaemon: true,
+      runner: { found: { adopted: 1 } },
+    })
   })
 })
 
@@ -321,7 +310,7 @@ describe("forward", () => {
 
   test("a port that is taken, and one where nobody listens, are said", async () => {
     await using _ = await session("silent")
-    const taken = await cli.run(["forward", "silent", `3000:${warren.port}`])
+    const taken = await cli.run(["forward", "silent", `3000:${home.port}`])
     expect(taken).toMatchObject({ code: 4, stderr: expect.stringMatching(/is taken here/) as string })
     await using running = cli.start("forward", "silent", "9:0", "--json")
     await running.until("}")

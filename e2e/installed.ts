@@ -1,4 +1,3 @@
-import { execFileSync } from "node:child_process"
 import { cp, symlink } from "node:fs/promises"
 import { resolve } from "node:path"
 import { TempFolder } from "@warren/base/testing/temp-folder.ts"
@@ -22,9 +21,9 @@ export class Installed implements AsyncDisposable {
     return new Installed(folder)
   }
 
-  /** The CLI of a Warren with a home and a port of its own, which is stopped when it is disposed. */
-  async home(env: Readonly<Record<string, string>> = {}): Promise<Home> {
-    return new Home(this.cli, await TempFolder.make(), { WARREN_PORT: String(await freePort()), ...env })
+  /** A place for a Warren of its own, with a port of its own; whatever was started in it is stopped when it is disposed. */
+  async home(): Promise<Home> {
+    return new Home(this.cli, await TempFolder.make(), await freePort())
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -32,15 +31,18 @@ export class Installed implements AsyncDisposable {
   }
 }
 
+/** Sandboxes that wait for sessions outlive a Warren as all do: a test that leaves nothing behind has none of them. */
+const noPool = { WARREN_POOL_MB: "0", WARREN_POOL_LEAST: "0" }
+
 export class Home implements AsyncDisposable {
   readonly cli: CliProgram
   readonly port: number
   readonly #folder: TempFolder
 
-  constructor(cli: CliProgram, folder: TempFolder, env: Readonly<Record<string, string>>) {
+  constructor(cli: CliProgram, folder: TempFolder, port: number) {
     this.#folder = folder
-    this.port = Number(env["WARREN_PORT"])
-    this.cli = cli.with({ WARREN_HOME: folder.path, ...env })
+    this.port = port
+    this.cli = cli.with({ ...noPool, WARREN_HOME: folder.path, WARREN_PORT: String(port) })
   }
 
   get path(): string {
@@ -48,16 +50,9 @@ export class Home implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    const { stdout } = await this.cli.run(["ls", "-q"])
+    await this.cli.run(["rm", ...stdout.split("\n").filter(Boolean)])
     await this.cli.run(["stop"])
-    await emptied(this.#folder)
+    await this.#folder[Symbol.asyncDispose]()
   }
-}
-
-/** What a runner that was killed may have left mounted goes before the folder. */
-async function emptied(folder: TempFolder): Promise<void> {
-  const mounts = execFileSync("sh", ["-c", `grep -F ' ${folder.path}/' /proc/self/mountinfo | cut -d' ' -f5 || true`])
-  for (const mount of mounts.toString().split("\n").filter(Boolean).toReversed()) {
-    execFileSync("umount", ["-l", mount], { stdio: "ignore" })
-  }
-  await folder[Symbol.asyncDispose]()
 }

@@ -1,5 +1,4 @@
 import { once } from "node:events"
-import type { Socket } from "node:net"
 import { userInfo } from "node:os"
 import { join } from "node:path"
 import { build } from "@warren/base/build-info.ts"
@@ -8,16 +7,18 @@ import { createLog } from "@warren/base/log.ts"
 import { Scope } from "@warren/base/scope.ts"
 import { load } from "@warren/base/settings.ts"
 import { holdLock } from "@warren/base/single-instance.ts"
-import { closeServer, listenUnix } from "@warren/base/unix-socket.ts"
 import { Journal } from "@warren/protocol/journal.ts"
+import { controlKeyOf } from "@warren/protocol/places.ts"
 import { opFrames } from "@warren/protocol/rpc/op-frames.ts"
-import { RpcConnection } from "@warren/protocol/rpc/server.ts"
 import { userPlane } from "@warren/protocol/user-plane.ts"
 import { openUserPlane } from "@warren/user-plane/user-plane.ts"
+import { AccessLog } from "./control/access-log.ts"
+import { openControlDoor } from "./control/control-door.ts"
 import { openDriver } from "./drivers.ts"
 import { readForwarded } from "./forwarded.ts"
 import { keepEntries, type Entry } from "./log-entries.ts"
 import { logFile } from "./log-file.ts"
+import { RpcDoor } from "./rpc-door.ts"
 import { sessionLogs } from "./session-logs.ts"
 import { settings } from "./settings.ts"
 import { openUserRoot } from "./user-root.ts"
@@ -65,18 +66,19 @@ const plane = scope.use(
 
 const stop = new AbortController()
 const shutdown = (): void => stop.abort()
-const handlers = userPlaneOf({ journal, startedAt: new Date(), driver: driver.name, plane, shutdown })
-const caller = { name: userInfo().username }
-const ops = opFrames(handlers, log)
-const connections = new Map<Socket, RpcConnection<typeof userPlane>>()
-const server = await listenUnix(root.rpcSocket, (socket) => {
-  connections.set(socket, new RpcConnection(socket, caller, { contract: userPlane, handlers, log, build, ops }))
-  socket.once("close", () => connections.delete(socket))
-})
-scope.defer(async () => {
-  await Promise.all([...connections.values()].map((connection) => connection[Symbol.asyncDispose]()))
-  await closeServer(server, connections.keys())
-})
+const access = new AccessLog(root.accessLog, systemClock)
+const handlers = userPlaneOf({ journal, access, startedAt: new Date(), driver: driver.name, plane, shutdown })
+const { username: user, gid } = userInfo()
+const answered = { contract: userPlane, handlers, log, build, ops: opFrames(handlers, log) }
+scope.use(await RpcDoor.open({ ...answered, path: root.rpcSocket, caller: { name: user } }))
+scope.use(
+  await openControlDoor({
+    path: config.controlSocket || root.controlSocket,
+    group: config.controlGroup === "" ? gid : Number(config.controlGroup),
+    keyFile: config.controlKey || controlKeyOf(config.home),
+    ...{ user, plane: handlers, access, clock: systemClock, log, build },
+  }),
+)
 log("info", "runner.ready", { socket: root.rpcSocket, pid: process.pid, build, driver: driver.name })
 
 await Promise.race([once(process, "SIGTERM"), once(process, "SIGINT"), once(stop.signal, "abort")])

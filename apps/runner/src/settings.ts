@@ -40,6 +40,21 @@ export const settings = {
   ),
   embeddingsModel: text("WARREN_EMBEDDINGS_MODEL", "text-embedding-3-small", "The model asked for embeddings."),
   embeddingsDimensions: count("WARREN_EMBEDDINGS_DIMENSIONS", 1536, "How long its vectors are.", { min: 1, max: 4096 }),
+  controlSocket: text(
+    "WARREN_CONTROL_SOCKET",
+    "",
+    "Where the control plane finds this runner; `ipc/control.sock` in the user's folder when unset.",
+  ),
+  controlGroup: text(
+    "WARREN_CONTROL_GROUP",
+    "",
+    "The number of the group that may connect there: the control plane's; the user's own when unset.",
+  ),
+  controlKey: text(
+    "WARREN_CONTROL_KEY",
+    "",
+    "The file with the control plane's public key; the one it writes below WARREN_HOME when unset.",
+  ),
   forwarded: text(
     "WARREN_FORWARDED",
     "",

@@ -3,10 +3,12 @@ import { build, version } from "@warren/base/build-info.ts"
 import type { Journal } from "@warren/protocol/journal.ts"
 import type { UserPlane } from "@warren/protocol/user-plane.ts"
 import type { LocalUserPlane } from "@warren/user-plane/user-plane.ts"
+import type { AccessLog } from "./control/access-log.ts"
 import type { Entry } from "./log-entries.ts"
 
 interface UserPlaneParts {
   readonly journal: Journal<Entry>
+  readonly access: AccessLog
   readonly startedAt: Date
   readonly driver: string
   readonly plane: LocalUserPlane
@@ -39,6 +41,7 @@ export function userPlaneOf({ plane, ...parts }: UserPlaneParts): UserPlane {
       return { entries: fitting(about.slice(-limit).map(({ seq, item }) => ({ seq, entry: item }))) }
     },
     "logs.follow": ({ after }, { signal }) => parts.journal.read(after, signal),
+    "access.read": async ({ limit }) => ({ entries: await parts.access.read(limit) }),
     "runner.shutdown": () => {
       isStopping = true
       parts.shutdown()

@@ -1,13 +1,15 @@
 import { mkdir } from "node:fs/promises"
 import { join } from "node:path"
-import { rpcSocketOf, runnerRootOf } from "@warren/protocol/places.ts"
+import { controlSocketOf, rpcSocketOf, runnerRootOf } from "@warren/protocol/places.ts"
 
 /** Where one user's things are. Nobody else may look inside. */
 export interface UserRoot {
   readonly path: string
   readonly rpcSocket: string
+  readonly controlSocket: string
   readonly lock: string
   readonly log: string
+  readonly accessLog: string
   /** A file for each session. */
   readonly sessionLogs: string
 }
@@ -19,8 +21,10 @@ export async function openUserRoot(home: string): Promise<UserRoot> {
   return {
     path,
     rpcSocket: rpcSocketOf(home),
+    controlSocket: controlSocketOf(home),
     lock: join(path, "internal", "lock"),
     log: join(path, "logs", "runner.log"),
+    accessLog: join(path, "logs", "access.log"),
     sessionLogs: join(path, "logs", "sessions"),
   }
 }

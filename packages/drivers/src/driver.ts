@@ -126,6 +126,26 @@ export function canLendLayers(driver: Driver): driver is Driver & Layering {
   return "lendLayer" in driver
 }
 
+/** A disk for folders that outlive sandboxes and are mounted in them. */
+export interface Disk {
+  /** Where they go. */
+  readonly folder: string
+  /** Why a folder's size cannot be limited here; undefined when it can. */
+  readonly unlimited: string | undefined
+  create(path: string, bytesMax: number): Promise<void>
+  usage(path: string): Promise<number>
+  remove(path: string): Promise<void>
+}
+
+/** Keeping folders where sandboxes keep theirs. */
+export interface Keeping {
+  readonly disk: Disk
+}
+
+export function hasDisk(driver: Driver): driver is Driver & Keeping {
+  return "disk" in driver
+}
+
 export function canPause(driver: Driver, sandbox: Sandbox): sandbox is Sandbox & Pausable {
   return driver.abilities.pause && "pause" in sandbox
 }

@@ -33,6 +33,13 @@ export interface Stream extends Common {
   readonly up: z.ZodType
   /** What it is told. */
   readonly down: z.ZodType
+  /**
+   * What it is over HTTP, where it has a route. `bytes`: its bytes are the body, of the answer to a GET and of the request
+   * otherwise. `result`: everything it says is one answer, or events, or a WebSocket.
+   */
+  readonly body?: "bytes" | "result"
+  /** With `bytes`: the call that says in `size` how many there are; parts of them can then be asked for by `Range`. */
+  readonly size?: string
 }
 
 export type Entry = Call | Feed | Stream

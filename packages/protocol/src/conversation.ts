@@ -11,6 +11,9 @@ export class Chunk {
   }
 }
 
+/** What a caller says when it has sent all its bytes, to a stream that takes any. */
+export const endOfBytes = { op: "eof" } as const
+
 /** The caller's end of a stream. Disposing it ends what it was about. */
 export interface Conversation<Up, Down> extends AsyncDisposable {
   /** The next message or piece of bytes; undefined when it is over. Reading slowly holds the other side back. */

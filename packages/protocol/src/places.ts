@@ -9,6 +9,11 @@ export const homeSetting = text(
   "Where Warren keeps everything.",
 )
 
-export const tokenFileOf = (home: string): string => join(home, "control", "token")
+export const controlRootOf = (home: string): string => join(home, "control")
+export const tokenFileOf = (home: string): string => join(controlRootOf(home), "token")
+/** The public half of the key that statements are signed with. */
+export const controlKeyOf = (home: string): string => join(controlRootOf(home), "statement.pub")
 export const runnerRootOf = (home: string): string => join(home, "runner")
+/** For the control plane: nothing is answered there without a signed statement. */
+export const controlSocketOf = (home: string): string => join(runnerRootOf(home), "ipc", "control.sock")
 export const rpcSocketOf = (home: string): string => join(runnerRootOf(home), "ipc", "rpc.sock")

@@ -24,7 +24,9 @@ beforeAll(async () => {
   const log = createLog(() => undefined)
   const program = (name: string): string => join(dist, name)
   const programs = { init: program("warren-init"), launch: program("warren-launch"), libraries: program("crun-lib") }
-  const driver = scope.use(await openOciDriver({ root: join(root, "oci"), programs, log }))
+  const driver = scope.use(
+    await openOciDriver({ root: join(root, "oci"), programs, log, volume: { firstBytes: 2 ** 30 } }),
+  )
   const plane = scope.use(
     await openUserPlane({
       ...{ root, drivers: [driver], image: "host", sqlProgram: program("sql.js"), recipes: program("images") },
@@ -44,6 +46,8 @@ beforeAll(async () => {
 })
 
 afterAll(async () => {
+  const ask = new Asking(dataCalls, () => local)
+  for (const { id } of (await ask.call("session.list", { limit: 200 })).items) await ask.call("session.delete", { id })
   await scope.close()
   rmSync(root, { recursive: true, force: true })
 })

@@ -4,7 +4,7 @@ import type { Clock } from "@warren/base/clock.ts"
 import type { Log } from "@warren/base/log.ts"
 import { Scope } from "@warren/base/scope.ts"
 import { Database } from "@warren/base/sqlite/database.ts"
-import { canLendLayers, lackOf, type Driver } from "@warren/drivers/driver.ts"
+import { canLendLayers, hasDisk, lackOf, type Driver } from "@warren/drivers/driver.ts"
 import type { Handlers } from "@warren/protocol/contract.ts"
 import { chatCalls } from "@warren/protocol/user-plane/chat.ts"
 import { databaseCalls } from "@warren/protocol/user-plane/database.ts"
@@ -107,8 +107,8 @@ export async function openUserPlane(options: UserPlaneOptions): Promise<LocalUse
   const broker = scope.use(new Broker({ leases, keys: vaultKeys(vault), upstreams: options.upstreams, log, clock }))
   const imagesRoot = (canLendLayers(driver) ? driver.imagesFolder : undefined) ?? join(root, "internal", "images")
   const images = scope.use(await Images.open({ root: imagesRoot, log, clock }))
-  const folder = join(root, "shared", "workspaces")
-  const workspaces = scope.use(await Workspaces.open({ database, clock, log, folder, disk: plainDisk }))
+  const disk = hasDisk(driver) ? driver.disk : plainDisk(join(root, "shared", "workspaces"))
+  const workspaces = scope.use(await Workspaces.open({ database, clock, log, disk }))
   const held = {
     async hold(name: string, holder: string) {
       await workspaces.ensure(name)

@@ -5,13 +5,14 @@ import { Fault } from "@warren/base/fault.ts"
 import type { Log } from "@warren/base/log.ts"
 import { Scope } from "@warren/base/scope.ts"
 import { holdLock } from "@warren/base/single-instance.ts"
-import type { Abilities, Driver, Layering, Probe, Sandbox, Snapshotting, WrittenLayer } from "../driver.ts"
+import type { Abilities, Disk, Driver, Keeping, Layering, Probe, Sandbox, Snapshotting, WrittenLayer } from "../driver.ts"
 import type { Operation } from "../init/operation.ts"
 import { checkSpec, type SandboxId, type SandboxSpec, type SnapshotId } from "../sandbox-spec.ts"
 import { openCgroups } from "./cgroup/open.ts"
 import { readFacts } from "./facts.ts"
 import { openGround } from "./ground.ts"
 import { rangeSize } from "./id-ranges.ts"
+import { diskOf } from "./disk.ts"
 import { imagesFolderOf, writtenLayer } from "./lending.ts"
 import { Launcher, type ProcessName, type StartRequest } from "./launcher.ts"
 import { farewell, hold } from "./init-link.ts"
@@ -98,7 +99,7 @@ interface DriverParts extends Omit<OciOptions, "runtime" | "volume">, Means {
 }
 
 /** Sandboxes made by an OCI runtime, inside namespaces that our launcher prepares. */
-export class OciDriver implements Driver, Snapshotting, Layering {
+export class OciDriver implements Driver, Snapshotting, Layering, Keeping {
   readonly name = "oci"
   readonly abilities: Abilities
   readonly #parts: DriverParts
@@ -244,6 +245,10 @@ export class OciDriver implements Driver, Snapshotting, Layering {
         subject: `sandbox:${id}`,
       })
     })
+  }
+
+  get disk(): Disk {
+    return diskOf(this.#parts.volume)
   }
 
   get imagesFolder(): string | undefined {

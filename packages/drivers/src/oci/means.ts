@@ -2,6 +2,7 @@ import { Fault } from "@warren/base/fault.ts"
 import type { Abilities } from "../driver.ts"
 import type { SandboxSpec } from "../sandbox-spec.ts"
 import type { Cgroups } from "./cgroup/cgroup.ts"
+import { isOnDisk } from "./disk.ts"
 import type { Owners } from "./owners.ts"
 import type { Volume } from "./volume.ts"
 
@@ -52,7 +53,9 @@ export function refuseWhatCannotBe(spec: SandboxSpec, { cgroups, volume, owners 
       hint: "npm run doctor says what is missing; or ask for diskBytes 0",
     })
   }
-  const writable = owners.isMapped ? undefined : spec.mounts.find(({ isReadOnly }) => !isReadOnly)
+  const writable = owners.isMapped
+    ? undefined
+    : spec.mounts.find(({ isReadOnly, from }) => !isReadOnly && !isOnDisk(volume, from))
   if (writable) {
     throw new Fault("unsupported", `without root ${writable.from} can only be mounted read-only`, {
       hint: "its files belong to somebody who does not exist inside: copy them in and out, or run as root",

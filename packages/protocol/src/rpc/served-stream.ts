@@ -1,38 +1,48 @@
-import type { FrameChannel } from "@warren/base/frame-channel.ts"
 import { Fault } from "@warren/base/fault.ts"
-import { frameLimits } from "@warren/base/frame.ts"
+import { frameLimits, type StreamTag } from "@warren/base/frame.ts"
 import { Backlog } from "../backlog.ts"
 import type { Stream } from "../contract.ts"
 import { Chunk, type Conversation } from "../conversation.ts"
 import { describeIssues } from "../issues.ts"
-import { rpcLimits, Say } from "./wire.ts"
+import { rpcLimits } from "./wire.ts"
 
 /** The most bytes in one frame: one more is its tag. */
 const frameBytesMax = frameLimits.streamBytesMax - 1
 
 type AnyConversation = Conversation<unknown, unknown>
 
+/** What a stream is carried on: a socket with frames, a WebSocket. */
+export interface Line {
+  readonly isOpen: boolean
+  /** The handler has taken it on. */
+  opened(): void
+  /** Waits while the caller does not take more. */
+  say(message: unknown): Promise<void>
+  /** Resolves when the memory of the bytes may be used again. */
+  lend(tag: StreamTag, bytes: Buffer): Promise<void>
+  /** Something to write while nothing is read, so that it shows when the caller has gone. */
+  held(): void
+  pause(): void
+  resume(): void
+}
+
 /** The server's end of a stream: carries what a conversation says to its caller, and what the caller says to it. */
 export class ServedStream {
-  readonly #channel: FrameChannel
-  readonly #id: number
+  readonly #line: Line
   readonly #entry: Stream
   readonly #backlog: Backlog<Buffer | { readonly say: unknown }>
   #isOver = false
   #heldTimer: NodeJS.Timeout | undefined
 
-  constructor(channel: FrameChannel, id: number, entry: Stream) {
-    this.#channel = channel
-    this.#id = id
+  constructor(line: Line, entry: Stream) {
+    this.#line = line
     this.#entry = entry
     this.#backlog = new Backlog({ pause: () => this.#hold(), resume: () => this.#letGo() })
   }
 
   /** A message from the caller. What is wrong with it is thrown here. */
-  receive(message: Readonly<Record<string, unknown>>, bytes: number): void {
-    const said = Say.safeParse(message)
-    if (!said.success) throw new Fault("invalid", `not part of a stream: ${describeIssues(said.error)}`)
-    const checked = this.#entry.up.safeParse(said.data.say)
+  receive(message: unknown, bytes: number): void {
+    const checked = this.#entry.up.safeParse(message)
     if (!checked.success) throw new Fault("invalid", describeIssues(checked.error))
     this.#backlog.add({ say: checked.data }, bytes)
   }
@@ -47,7 +57,7 @@ export class ServedStream {
     const aborted = untilAborted(signal)
     try {
       signal.throwIfAborted()
-      this.#channel.send({ id: this.#id, opened: true })
+      this.#line.opened()
       // Neither a handler that does not heed its signal nor one that does not take what is written holds this up.
       await Promise.race([this.#carryDown(conversation), this.#carryUp(conversation), aborted.promise])
     } finally {
@@ -65,12 +75,11 @@ export class ServedStream {
 
   async #carryDown(conversation: AnyConversation): Promise<void> {
     // A handler that answers at once, for ever, would otherwise never let anybody else have a turn.
-    while (!this.#isOver && this.#channel.isOpen) {
+    while (!this.#isOver && this.#line.isOpen) {
       const item = await conversation.next()
       if (item === undefined) return
       if (item instanceof Chunk) await this.#sendBytes(item)
-      else this.#channel.send({ id: this.#id, say: this.#entry.down.parse(item) })
-      if (!this.#channel.hasRoom) await this.#channel.room()
+      else await this.#line.say(this.#entry.down.parse(item))
     }
     await forever()
   }
@@ -78,7 +87,7 @@ export class ServedStream {
   /** A piece is lent until the next is asked for, so it has to have left by then. That costs less than a copy of it. */
   async #sendBytes({ tag, bytes }: Chunk): Promise<void> {
     for (let at = 0; at < bytes.length; at += frameBytesMax) {
-      await this.#channel.lendBytes(tag, bytes.subarray(at, at + frameBytesMax))
+      await this.#line.lend(tag, bytes.subarray(at, at + frameBytesMax))
     }
   }
 
@@ -101,15 +110,13 @@ export class ServedStream {
    * back it is told so, again and again.
    */
   #hold(): void {
-    this.#channel.pause()
-    this.#heldTimer = setInterval(() => {
-      if (this.#channel.hasRoom) this.#channel.send({ id: this.#id, held: true })
-    }, rpcLimits.heldMs)
+    this.#line.pause()
+    this.#heldTimer = setInterval(() => this.#line.held(), rpcLimits.heldMs)
   }
 
   #letGo(): void {
     clearInterval(this.#heldTimer)
-    this.#channel.resume()
+    this.#line.resume()
   }
 }
 

@@ -10,8 +10,8 @@ import type { Handlers, Numbered } from "../contract.ts"
 import type { Conversation } from "../conversation.ts"
 import { wireFault } from "../fault.ts"
 import { describeIssues } from "../issues.ts"
-import { ServedStream } from "./served-stream.ts"
-import { Cancel, connectionId, Hello, Open, Request, rpcLimits, rpcVersion } from "./wire.ts"
+import { ServedStream, type Line } from "./served-stream.ts"
+import { Cancel, connectionId, Hello, Open, Request, rpcLimits, rpcVersion, Say } from "./wire.ts"
 
 export interface RpcServerOptions<C extends Contract> {
   readonly contract: C
@@ -136,9 +136,15 @@ export class RpcConnection<C extends Contract> implements AsyncDisposable {
   #dispatch(message: Readonly<Record<string, unknown>>, bytes: number): void {
     if (!this.#isGreeted) return this.#greet(message)
     if ("cancel" in message) return this.#cancel(message)
-    if (this.#stream) return this.#stream.receive(message, bytes)
+    if (this.#stream) return this.#said(this.#stream, message, bytes)
     if ("open" in message) return this.#open(message)
     this.#start(this.#read(Request.safeParse(message)))
+  }
+
+  #said(stream: ServedStream, message: Message, bytes: number): void {
+    const said = Say.safeParse(message)
+    if (!said.success) throw new Fault("invalid", `not part of a stream: ${describeIssues(said.error)}`)
+    stream.receive(said.data.say, bytes)
   }
 
   #receiveBytes(bytes: Buffer): void {
@@ -193,7 +199,7 @@ export class RpcConnection<C extends Contract> implements AsyncDisposable {
     const running = this.#admitted({ call: name, in: input, statement, isOpen: true })
     const entry = this.#entry(name)
     if (!isStream(entry)) throw new Fault("unsupported", `${name} is not a stream`)
-    const served = new ServedStream(this.#channel, id, entry)
+    const served = new ServedStream(framedLine(this.#channel, id), entry)
     this.#stream = served
     this.#work(id, name, running, async () => {
       try {
@@ -312,6 +318,25 @@ export class RpcConnection<C extends Contract> implements AsyncDisposable {
 
   #abortAll(reason: Fault): void {
     for (const running of this.#running.values()) running.abort(reason)
+  }
+}
+
+function framedLine(channel: FrameChannel, id: number): Line {
+  return {
+    get isOpen() {
+      return channel.isOpen
+    },
+    opened: () => channel.send({ id, opened: true }),
+    say: (message) => {
+      channel.send({ id, say: message })
+      return channel.room()
+    },
+    lend: (tag, bytes) => channel.lendBytes(tag, bytes),
+    held: () => {
+      if (channel.hasRoom) channel.send({ id, held: true })
+    },
+    pause: () => channel.pause(),
+    resume: () => channel.resume(),
   }
 }
 

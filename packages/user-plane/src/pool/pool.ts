@@ -91,7 +91,7 @@ export class Pool {
 
   /** One that nobody has used. */
   add(live: Live): void {
-    if (this.#stop.signal.aborted) return void this.#options.sandboxes.leave(live)
+    if (this.#stop.signal.aborted) return this.#drop(live)
     const shelf = this.#shelf(live.plan)
     shelf.ready.push(live)
     void live.sandbox.ended.then(() => {
@@ -119,15 +119,16 @@ export class Pool {
     this.#balance()
   }
 
-  /** What waits goes on waiting, for the next runner. */
+  /** What waits goes: nobody knows whether there will be a next runner. One that is killed leaves it, and its successor takes it up. */
   async [Symbol.asyncDispose](): Promise<void> {
     clearInterval(this.#tick)
     clearTimeout(this.#calm)
     this.#stop.abort()
     await Promise.all(this.#fills)
     for (const shelf of this.#shelves.values()) {
-      for (const live of shelf.ready.splice(0)) await this.#options.sandboxes.leave(live)
+      for (const live of shelf.ready.splice(0)) this.#drop(live)
     }
+    await Promise.all(this.#fills)
   }
 
   #shelf(plan: Plan): Shelf {

@@ -3,22 +3,18 @@ import { mkdir, open } from "node:fs/promises"
 import { basename, dirname } from "node:path"
 import { promisify } from "node:util"
 import { errnoOf, Fault } from "@warren/base/fault.ts"
+import type { Disk } from "@warren/drivers/driver.ts"
 import { removeTree } from "./remove-tree.ts"
-
-/** Where workspaces lie: a driver's volume is one, with limits that the disk itself holds to. */
-export interface Disk {
-  /** Why a folder's size cannot be limited here; undefined when it can. */
-  readonly unlimited: string | undefined
-  create(path: string, bytesMax: number): Promise<void>
-  usage(path: string): Promise<number>
-  remove(path: string): Promise<void>
-}
 
 const run = promisify(execFile)
 const measureMs = 60_000
 
-/** Plain folders. */
-export const plainDisk: Disk = {
+/** Plain folders in a folder. */
+export function plainDisk(folder: string): Disk {
+  return { folder, ...plainFolders }
+}
+
+const plainFolders: Omit<Disk, "folder"> = {
   unlimited: "plain folders have no limit of their own",
 
   async create(path) {

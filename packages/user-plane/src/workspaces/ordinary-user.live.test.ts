@@ -6,7 +6,7 @@ import { silentLog } from "@warren/base/log.ts"
 import { Scope } from "@warren/base/scope.ts"
 import { Database } from "@warren/base/sqlite/database.ts"
 import { exec } from "@warren/drivers/init/exec.ts"
-import { lackOf, type Driver, type Sandbox } from "@warren/drivers/driver.ts"
+import type { Driver, Sandbox } from "@warren/drivers/driver.ts"
 import { openOciDriver } from "@warren/drivers/oci/driver.ts"
 import { hostImage } from "@warren/drivers/oci/host-image.ts"
 import { makePerson, testAs } from "@warren/drivers/oci/testing/person.ts"
@@ -15,7 +15,6 @@ import { specOf } from "@warren/drivers/spec-of.ts"
 import { expect, test } from "vitest"
 import type { WorkspaceFiles } from "./files.ts"
 import { workspaceMigrations } from "./schema.ts"
-import { openVolumeDisk } from "./volume-disk.ts"
 import { Workspaces } from "./workspaces.ts"
 
 const never = new AbortController().signal
@@ -56,32 +55,24 @@ async function changeEachOthers(files: WorkspaceFiles, another: () => Promise<Sa
   await expect(files.remove("closed", true)).rejects.toMatchObject({ code: "forbidden" })
 }
 
-test.skipIf(isRoot)(
-  "without root, a workspace works from outside, and inside as far as the driver mounts it",
-  async () => {
-    const root = realpathSync(mkdtempSync(join(tmpdir(), "ww-")))
-    await using scope = new Scope()
-    scope.defer(() => rmSync(root, { recursive: true, force: true }))
-    const disk = scope.use(
-      await openVolumeDisk({ root: join(root, "oci", "workspaces"), launch: programs.launch, log: silentLog }),
-    )
-    const driver = scope.use(await openOciDriver({ root: join(root, "oci"), programs, log: silentLog }))
-    const database = scope.use(new Database(join(root, "warren.db"), { migrations: workspaceMigrations }))
-    const place = { folder: disk.folder, disk }
-    const workspaces = scope.use(await Workspaces.open({ database, clock: systemClock, log: silentLog, ...place }))
-    expect((await workspaces.create("a")).limit).toBe("api")
-    const files = workspaces.files("a")
-    await files.write("sub/outside", bytes("one\n"))
-    const from = workspaces.hold("a", "ses_1")
-    // While the driver mounts no folder of the host for writing without root, it says so, and only the outside is left to show.
-    if (lackOf(driver, "mounts") === undefined) await changeEachOthers(files, () => start(driver, root, from, scope))
-    else await expect(start(driver, root, from, scope)).rejects.toMatchObject({ code: "unsupported" })
-    await files.write("sub/outside", bytes("two\n"))
-    expect((await files.stat("sub/outside")).mode).toBe(0o666)
-    expect((await workspaces.measure("a")).usedBytes).toBeGreaterThan(0)
-    expect(await workspaces.delete("a", { isForced: true })).toBe(true)
-  },
-)
+test.skipIf(isRoot)("without root, a workspace is the same inside and outside", async () => {
+  const root = realpathSync(mkdtempSync(join(tmpdir(), "ww-")))
+  await using scope = new Scope()
+  scope.defer(() => rmSync(root, { recursive: true, force: true }))
+  const driver = scope.use(await openOciDriver({ root: join(root, "oci"), programs, log: silentLog }))
+  const database = scope.use(new Database(join(root, "warren.db"), { migrations: workspaceMigrations }))
+  const { disk } = driver
+  const workspaces = scope.use(await Workspaces.open({ database, clock: systemClock, log: silentLog, disk }))
+  expect((await workspaces.create("a")).limit).toBe("api")
+  const files = workspaces.files("a")
+  await files.write("sub/outside", bytes("one\n"))
+  const from = workspaces.hold("a", "ses_1")
+  await changeEachOthers(files, () => start(driver, root, from, scope))
+  await files.write("sub/outside", bytes("two\n"))
+  expect((await files.stat("sub/outside")).mode).toBe(0o666)
+  expect((await workspaces.measure("a")).usedBytes).toBeGreaterThan(0)
+  expect(await workspaces.delete("a", { isForced: true })).toBe(true)
+})
 
 test.runIf(isRoot)("the same, by somebody without any right on this machine", { timeout: 180_000 }, async () => {
   await using person = await makePerson(4 * 65_536)

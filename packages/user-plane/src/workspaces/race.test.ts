@@ -34,8 +34,8 @@ describe.skipIf(arch !== "x64")("while a folder turns into a link that leads out
       database,
       clock: systemClock,
       log: silentLog,
-      folder: folder.at("ws"),
-      disk: plainDisk,
+
+      disk: plainDisk(folder.at("ws")),
     })
     await workspaces.create("raced", 0)
     files = workspaces.files("raced")

@@ -5,7 +5,7 @@ import { systemClock } from "@warren/base/clock.ts"
 import { silentLog } from "@warren/base/log.ts"
 import { Scope } from "@warren/base/scope.ts"
 import { Database } from "@warren/base/sqlite/database.ts"
-import type { Driver, Sandbox } from "@warren/drivers/driver.ts"
+import type { Disk, Driver, Sandbox } from "@warren/drivers/driver.ts"
 import { exec, Execution } from "@warren/drivers/init/exec.ts"
 import { openOciDriver } from "@warren/drivers/oci/driver.ts"
 import { hostImage } from "@warren/drivers/oci/host-image.ts"
@@ -14,7 +14,6 @@ import { specOf } from "@warren/drivers/spec-of.ts"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { plainDisk } from "./disk.ts"
 import { workspaceMigrations } from "./schema.ts"
-import { openVolumeDisk, type VolumeDisk } from "./volume-disk.ts"
 import { Workspaces } from "./workspaces.ts"
 
 const never = new AbortController().signal
@@ -26,16 +25,15 @@ const isRoot = process.getuid?.() === 0
 describe.skipIf(!isRoot)("a workspace in sandboxes", () => {
   const root = realpathSync(mkdtempSync(join(tmpdir(), "ww-")))
   const scope = new Scope()
-  let disk: VolumeDisk
+  let disk: Disk
   let driver: Driver
   let image: Image
   let database: Database
 
   beforeAll(async () => {
-    disk = scope.use(
-      await openVolumeDisk({ root: join(root, "oci", "workspaces"), launch: programs.launch, log: silentLog }),
-    )
-    driver = scope.use(await openOciDriver({ root: join(root, "oci"), programs, log: silentLog }))
+    const oci = scope.use(await openOciDriver({ root: join(root, "oci"), programs, log: silentLog }))
+    driver = oci
+    disk = oci.disk
     image = await hostImage(join(root, "host-image"))
     database = scope.use(new Database(join(root, "warren.db"), { migrations: workspaceMigrations }))
   })
@@ -45,8 +43,8 @@ describe.skipIf(!isRoot)("a workspace in sandboxes", () => {
   })
 
   const open = (kind: string): Promise<Workspaces> => {
-    const place = kind === "limited" ? { folder: disk.folder, disk } : { folder: join(root, "plain"), disk: plainDisk }
-    return Workspaces.open({ database, clock: systemClock, log: silentLog, ...place })
+    const where = kind === "limited" ? disk : plainDisk(join(root, "plain"))
+    return Workspaces.open({ database, clock: systemClock, log: silentLog, disk: where })
   }
 
   async function start(from: string): Promise<Sandbox> {

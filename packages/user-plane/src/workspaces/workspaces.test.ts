@@ -41,8 +41,8 @@ const open = (): Promise<Workspaces> =>
     database,
     clock,
     log: createLog((line) => lines.push(line)),
-    folder: folder.at("ws"),
-    disk: plainDisk,
+
+    disk: plainDisk(folder.at("ws")),
   })
 
 beforeEach(async () => {

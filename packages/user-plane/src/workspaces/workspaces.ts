@@ -8,7 +8,7 @@ import type { Row } from "@warren/base/sqlite/value.ts"
 import { Turns } from "@warren/base/turns.ts"
 import type { Workspace } from "@warren/protocol/user-plane/workspaces.ts"
 import type { z } from "zod"
-import type { Disk } from "./disk.ts"
+import type { Disk } from "@warren/drivers/driver.ts"
 import { WorkspaceFiles } from "./files.ts"
 import { makeOwnFolder, type Ownership } from "./folder-handle.ts"
 import { emptyFolder } from "./remove-tree.ts"
@@ -27,7 +27,6 @@ interface WorkspacesOptions {
   readonly database: Database
   readonly clock: Clock
   readonly log: Log
-  readonly folder: string
   readonly disk: Disk
 }
 
@@ -45,7 +44,7 @@ export class Workspaces implements AsyncDisposable {
 
   /** Ends what was cut off: what was being made or deleted goes, and drafts of files with it. */
   static async open(options: WorkspacesOptions): Promise<Workspaces> {
-    await makeOwnFolder(options.folder, 0o700)
+    await makeOwnFolder(options.disk.folder, 0o700)
     const workspaces = new Workspaces(options)
     for (const { name, state } of workspaces.#states()) {
       if (state === "ready") await workspaces.#sweep(name)
@@ -224,7 +223,7 @@ export class Workspaces implements AsyncDisposable {
   }
 
   #at(name: string): string {
-    return join(this.#options.folder, name)
+    return join(this.#options.disk.folder, name)
   }
 
   #dataOf(row: Row): WorkspaceData {

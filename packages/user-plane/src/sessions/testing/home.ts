@@ -33,7 +33,9 @@ export class Home implements AsyncDisposable {
       launch: join(dist, "warren-launch"),
       libraries: join(dist, "crun-lib"),
     }
-    const driver = scope.use(await openOciDriver({ root: join(this.root, "oci"), programs, log }))
+    const driver = scope.use(
+      await openOciDriver({ root: join(this.root, "oci"), programs, log, volume: { firstBytes: 2 ** 30 } }),
+    )
     const database = scope.use(
       new Database(join(this.root, "warren.db"), {
         migrations: [...sessionMigrations, ...snapshotMigrations, ...leaseMigrations],

@@ -9,7 +9,7 @@ import { Workspaces } from "../workspaces.ts"
 /** A process to be killed: makes and fills workspaces and deletes every other one, and says a line for each thing that has happened. */
 const [, , path = "", folder = ""] = process.argv
 const database = new Database(path, { migrations: workspaceMigrations })
-const workspaces = await Workspaces.open({ database, clock: systemClock, log: silentLog, folder, disk: plainDisk })
+const workspaces = await Workspaces.open({ database, clock: systemClock, log: silentLog, disk: plainDisk(folder) })
 const say = (line: string): void => void writeSync(1, `${line}\n`)
 async function* pieces(): AsyncGenerator<Uint8Array, void, void> {
   yield Buffer.from("all ")
