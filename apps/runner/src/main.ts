@@ -74,7 +74,7 @@ scope.use(await RpcDoor.open({ ...answered, path: root.rpcSocket, caller: { name
 scope.use(
   await openControlDoor({
     path: config.controlSocket || root.controlSocket,
-    group: config.controlGroup === "" ? gid : Number(config.controlGroup),
+    group: config.controlGroup || gid,
     keyFile: config.controlKey || controlKeyOf(config.home),
     ...{ user, plane: handlers, access, clock: systemClock, log, build },
   }),

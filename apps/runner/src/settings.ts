@@ -45,10 +45,11 @@ export const settings = {
     "",
     "Where the control plane finds this runner; `ipc/control.sock` in the user's folder when unset.",
   ),
-  controlGroup: text(
+  controlGroup: count(
     "WARREN_CONTROL_GROUP",
-    "",
-    "The number of the group that may connect there: the control plane's; the user's own when unset.",
+    0,
+    "The number of the group that may connect there: the control plane's; 0: the user's own.",
+    { min: 0, max: 2 ** 32 - 2 },
   ),
   controlKey: text(
     "WARREN_CONTROL_KEY",

@@ -38,8 +38,8 @@ export interface Stream extends Common {
    * otherwise. `result`: everything it says is one answer, or events, or a WebSocket.
    */
   readonly body?: "bytes" | "result"
-  /** With `bytes`: the call that says in `size` how many there are; parts of them can then be asked for by `Range`. */
-  readonly size?: string
+  /** With `bytes`: the call that says how many there are, and in which field; parts can then be asked for by `Range`. */
+  readonly size?: { readonly call: string; readonly field: string }
 }
 
 export type Entry = Call | Feed | Stream

@@ -47,7 +47,10 @@ export function describeContract(contract: Contract): Record<string, unknown> {
 
 function describeAnswer(entry: Entry): Record<string, unknown> {
   if (isFeed(entry)) return { each: shape(entry.each, "output") }
-  if (isStream(entry)) return { up: shape(entry.up, "input"), down: shape(entry.down, "output") }
+  if (isStream(entry)) {
+    const http = { ...(entry.body && { body: entry.body }), ...(entry.size && { size: entry.size }) }
+    return { ...http, up: shape(entry.up, "input"), down: shape(entry.down, "output") }
+  }
   return { out: shape(entry.out, "output") }
 }
 

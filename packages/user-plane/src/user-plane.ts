@@ -133,6 +133,8 @@ export async function openUserPlane(options: UserPlaneOptions): Promise<LocalUse
   const userDatabase = scope.use(
     new UserDatabase({ path: join(root, "shared", "user.db"), program: options.sqlProgram }),
   )
+  const chats = new Chats(database, clock)
+  chats.finalizeLost()
   const { sessions, snapshots, pool } = engine
   const handlers: Handlers<typeof dataCalls> = {
     ...sessionHandlers(sessions, snapshots),
@@ -142,7 +144,7 @@ export async function openUserPlane(options: UserPlaneOptions): Promise<LocalUse
     ...workspaceHandlers(workspaces),
     ...secretHandlers(vault),
     ...memoryHandlers(memory),
-    ...chatHandlers(new Chats(database, clock)),
+    ...chatHandlers(chats),
     ...databaseHandlers(userDatabase),
   }
   const owned = scope.move()

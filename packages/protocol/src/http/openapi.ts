@@ -1,7 +1,8 @@
 import { faultCodes } from "@warren/base/fault.ts"
 import { z } from "zod"
-import { isFeed, isStream, type Call, type Contract, type Feed } from "../contract.ts"
+import { isCall, isStream, type Contract, type Entry, type Feed } from "../contract.ts"
 import { FaultData } from "../fault.ts"
+import { bytesBody, streamAnswers, streamParameters, webSocketOperation, withStdinText } from "./openapi-stream.ts"
 import { httpOf } from "./path.ts"
 
 interface OpenApiOptions {
@@ -15,9 +16,13 @@ export function openApi(contract: Contract, options: OpenApiOptions): Json {
   const components: Json = {}
   const paths: Record<string, Json> = {}
   for (const [name, entry] of Object.entries(contract)) {
-    if (!entry.http || isStream(entry)) continue
+    if (!entry.http) continue
     const { method, path } = httpOf(entry.http)
-    paths[path] = { ...paths[path], [method.toLowerCase()]: operation(name, entry, components) }
+    const described = operation(name, entry, components)
+    // A WebSocket begins with a GET, whatever the method of the plain request is.
+    const isTalk = isStream(entry) && entry.body === "result" && method !== "GET"
+    const talk = isTalk ? { get: webSocketOperation(described) } : {}
+    paths[path] = { ...talk, ...paths[path], [method.toLowerCase()]: described }
   }
   components["Error"] = errorSchema(components)
   return {
@@ -35,14 +40,15 @@ export function openApi(contract: Contract, options: OpenApiOptions): Json {
   }
 }
 
-function operation(name: string, entry: Call | Feed, components: Json): Json {
+function operation(name: string, entry: Entry, components: Json): Json {
   const { method, parameters } = httpOf(entry.http ?? "GET /")
   const input = schemaOf(entry.in, "input", components)
   const fields = Object.entries((input["properties"] ?? {}) as Record<string, Json>)
   const required = new Set((input["required"] ?? []) as string[])
   const inPath = fields.filter(([field]) => parameters.includes(field))
   const others = fields.filter(([field]) => !parameters.includes(field))
-  const hasBody = method !== "GET" && method !== "DELETE" && others.length > 0
+  const isBytes = isStream(entry) && entry.body === "bytes"
+  const hasBody = method !== "GET" && method !== "DELETE" && others.length > 0 && !isBytes
   const parameter =
     (place: string, isRequired: (field: string) => boolean) =>
     ([field, schema]: [string, Json]) => ({
@@ -54,26 +60,32 @@ function operation(name: string, entry: Call | Feed, components: Json): Json {
   const inQuery = hasBody ? [] : others.map(parameter("query", (field) => required.has(field)))
   const body = {
     type: "object",
-    properties: Object.fromEntries(others),
+    properties: withStdinText(entry, Object.fromEntries(others)),
     required: others.map(([field]) => field).filter((field) => required.has(field)),
   }
   return {
     operationId: name,
     summary: entry.doc,
     tags: [name.split(".")[0]],
-    parameters: [...inPath.map(parameter("path", () => true)), ...inQuery],
+    parameters: [...inPath.map(parameter("path", () => true)), ...inQuery, ...streamParameters(entry)],
     ...(hasBody ? { requestBody: { required: true, content: { "application/json": { schema: body } } } } : {}),
-    responses: { "200": answer(entry, components), default: failure },
+    ...(isBytes && method !== "GET" ? { requestBody: bytesBody } : {}),
+    responses: { ...answers(entry, components), default: failure },
   }
 }
 
-function answer(entry: Call | Feed, components: Json): Json {
-  if (!isFeed(entry)) {
-    return {
-      description: "Done.",
-      content: { "application/json": { schema: schemaOf(entry.out, "output", components) } },
-    }
+function answers(entry: Entry, components: Json): Json {
+  if (isStream(entry)) return streamAnswers(entry, schemaOf(entry.down, "output", components))
+  return {
+    "200": isCall(entry) ? jsonAnswer(schemaOf(entry.out, "output", components)) : feedAnswer(entry, components),
   }
+}
+
+function jsonAnswer(schema: Json): Json {
+  return { description: "Done.", content: { "application/json": { schema } } }
+}
+
+function feedAnswer(entry: Feed, components: Json): Json {
   // Registered, so that the text can name it: OpenAPI 3.1 cannot describe the items of an event stream.
   const item = schemaOf(entry.each, "output", components)
   return {

@@ -1,23 +1,16 @@
-import { TextDecoder } from "node:util"
-import { randomBytes } from "node:crypto"
-import { Fault, faultCodes, messageOf } from "@warren/base/fault.ts"
+import { Fault, messageOf } from "@warren/base/fault.ts"
 import type { Log } from "@warren/base/log.ts"
 import { Hono, type Context as HonoContext } from "hono"
-import type { ContentfulStatusCode } from "hono/utils/http-status"
-import { streamSSE } from "hono/streaming"
-import {
-  isFeed,
-  isStream,
-  type Call,
-  type Caller,
-  type Context,
-  type Contract,
-  type Feed,
-  type Handlers,
-  type Numbered,
-} from "../contract.ts"
+import { isCall, isFeed, isStream, type Call, type Feed, type Stream } from "../contract.ts"
+import type { Caller, Context, Contract, Entry, Handlers, Numbered } from "../contract.ts"
 import { describeIssues } from "../issues.ts"
+import { respond, type Asked } from "./asked.ts"
+import { sendBytes, takeBytes } from "./byte-body.ts"
+import { feedEvents } from "./events.ts"
+import { givenInput } from "./input.ts"
 import { httpOf } from "./path.ts"
+import { sendResult } from "./result.ts"
+import { webSocket } from "./web-socket.ts"
 
 export interface RouteOptions<C extends Contract> {
   readonly contract: C
@@ -27,26 +20,61 @@ export interface RouteOptions<C extends Contract> {
   caller(request: Request): Caller | Promise<Caller>
 }
 
-const bodyBytesMax = 1024 * 1024
-const heartbeatMs = 15_000
-
 /** HTTP routes for everything in a contract that has one. */
 export function routes<C extends Contract>(options: RouteOptions<C>): Hono {
   const app = new Hono()
   for (const [name, entry] of Object.entries(options.contract)) {
-    if (!entry.http || isStream(entry)) continue
+    if (!entry.http) continue
     const { method, path } = httpOf(entry.http)
-    const handler = options.handlers[name] as (input: unknown, context: Context) => unknown
-    const route = async (c: HonoContext): Promise<Response> => {
+    const place = path.replaceAll(/\{(\w+)\}/g, ":$1")
+    const route = async (c: HonoContext, answer: typeof answerOf): Promise<Response> => {
       const caller = await options.caller(c.req.raw)
-      const input = await readInput(c, entry)
-      const context: Context = { signal: untilGone(c.req.raw.signal), caller }
-      if (!isFeed(entry)) return c.json(entry.out.parse(await handler(input, context)) as object)
-      return stream(c, entry, handler(input, context) as AsyncIterable<Numbered<unknown>>, options.log)
+      return answer(entry, askedOf(options, name, c, caller))
     }
-    app.on(method, path.replaceAll(/\{(\w+)\}/g, ":$1"), (c) => route(c).catch(asError))
+    if (isStream(entry) && entry.body === "result") {
+      app.get(place, (c, next) => (isUpgrade(c) ? route(c, answerWebSocket).catch(asError) : next()))
+    }
+    app.on(method, place, (c) => route(c, answerOf).catch(asError))
   }
   return app
+}
+
+type Unbound = Omit<Asked<Entry>, "entry">
+
+function askedOf<C extends Contract>(options: RouteOptions<C>, name: string, c: HonoContext, caller: Caller): Unbound {
+  const gone = untilGone(c.req.raw.signal)
+  const ask = (asked: string, given: object, signal = gone): unknown => {
+    const input = options.contract[asked]?.in.safeParse(given)
+    if (!input) throw new Fault("internal", `there is no ${asked}`)
+    if (!input.success) throw new Fault("invalid", describeIssues(input.error))
+    const handler = options.handlers[asked] as (input: unknown, context: Context) => unknown
+    return handler(input.data, { signal, caller })
+  }
+  return { c, name, log: options.log, ask }
+}
+
+async function answerOf(entry: Entry, asked: Unbound): Promise<Response> {
+  const given = await givenInput(asked.c, entry)
+  if (isCall(entry)) return answerCall(entry, asked, given)
+  if (isFeed(entry)) return answerFeed(entry, asked, given)
+  if (entry.body === "result") return sendResult({ ...asked, entry }, given)
+  return asked.c.req.method === "GET" ? sendBytes({ ...asked, entry }, given) : takeBytes({ ...asked, entry }, given)
+}
+
+async function answerCall(entry: Call, { c, name, ask }: Unbound, given: object): Promise<Response> {
+  return c.json(entry.out.parse(await ask(name, given)) as object)
+}
+
+function answerFeed(entry: Feed, asked: Unbound, given: object): Response {
+  return feedEvents({ ...asked, entry }, asked.ask(asked.name, given) as AsyncIterable<Numbered<unknown>>)
+}
+
+function answerWebSocket(entry: Entry, asked: Unbound): Promise<Response> {
+  return webSocket({ ...asked, entry: entry as Stream }, { ...asked.c.req.query(), ...asked.c.req.param() })
+}
+
+function isUpgrade(c: HonoContext): boolean {
+  return c.req.header("upgrade")?.toLowerCase() === "websocket"
 }
 
 /** Aborts with a reason we know: what the server underneath gives as one is a text, which would look like a bug. */
@@ -72,78 +100,5 @@ export function answerFaults(app: Hono, log: Log): void {
       log("error", "http.bug", { path: c.req.path, message: messageOf(thrown), stack: thrown.stack })
     }
     return respond(c, fault)
-  })
-}
-
-function respond(c: HonoContext, fault: Fault): Response {
-  const requestId = `req_${randomBytes(10).toString("hex")}`
-  const status = faultCodes[fault.code].status as ContentfulStatusCode
-  return c.json({ error: { ...fault.toData(), requestId } }, status, { "x-request-id": requestId })
-}
-
-async function readInput(c: HonoContext, entry: Call | Feed): Promise<unknown> {
-  const given = c.req.method === "GET" || c.req.method === "DELETE" ? c.req.query() : await readBody(c)
-  const resumed = isFeed(entry) ? lastEventId(c) : {}
-  const input = entry.in.safeParse({ ...given, ...resumed, ...c.req.param() })
-  if (!input.success) throw new Fault("invalid", describeIssues(input.error))
-  return input.data
-}
-
-async function readBody(c: HonoContext): Promise<object> {
-  const text = await readText(c.req.raw)
-  if (text === "") return {}
-  try {
-    const value: unknown = JSON.parse(text)
-    if (typeof value === "object" && value !== null && !Array.isArray(value)) return value
-  } catch {
-    // Falls through to the one answer for everything that is not an object.
-  }
-  throw new Fault("invalid", "the body is not a JSON object")
-}
-
-/** The body, never more of it than the limit, whatever its headers say. */
-async function readText(request: Request): Promise<string> {
-  const decoder = new TextDecoder("utf-8", { fatal: true })
-  let text = ""
-  let bytes = 0
-  const chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array> = request.body ?? []
-  for await (const chunk of chunks) {
-    bytes += chunk.length
-    if (bytes > bodyBytesMax) throw new Fault("limit", `the body is over ${bodyBytesMax} bytes`)
-    text += decode(decoder, chunk)
-  }
-  return text + decode(decoder)
-}
-
-function decode(decoder: TextDecoder, chunk?: Uint8Array): string {
-  try {
-    return decoder.decode(chunk, { stream: chunk !== undefined })
-  } catch (cause) {
-    throw new Fault("invalid", "the body is not UTF-8", { cause })
-  }
-}
-
-/** A browser that reconnects says by itself where it was. */
-function lastEventId(c: HonoContext): { after?: string } {
-  const id = c.req.header("last-event-id")
-  return id === undefined ? {} : { after: id }
-}
-
-function stream(c: HonoContext, entry: Feed, items: AsyncIterable<Numbered<unknown>>, log: Log): Response {
-  return streamSSE(c, async (sse) => {
-    const heartbeat = setInterval(() => void sse.write(": still here\n\n"), heartbeatMs)
-    try {
-      for await (const { seq, item } of items) {
-        if (sse.aborted) return
-        await sse.writeSSE({ id: String(seq), event: "item", data: JSON.stringify(entry.each.parse(item)) })
-      }
-      await sse.writeSSE({ event: "end", data: "{}" })
-    } catch (thrown) {
-      const fault = Fault.from(thrown)
-      if (fault.code === "internal") log("error", "http.bug", { path: c.req.path, message: messageOf(thrown) })
-      await sse.writeSSE({ event: "fault", data: JSON.stringify(fault.toData()) })
-    } finally {
-      clearInterval(heartbeat)
-    }
   })
 }

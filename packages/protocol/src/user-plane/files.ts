@@ -30,6 +30,8 @@ export const fileCalls = contract({
     since: 1,
     scope: "files:read",
     http: "GET /v1/sessions/{session}/files/content",
+    body: "bytes",
+    size: { call: "file.stat", field: "size" },
     doc: "The bytes of a file, or of a part of it.",
     in: z.object({ ...place, ...user, offset: whole.optional(), limit: whole.optional() }),
     up: z.never(),
@@ -39,6 +41,7 @@ export const fileCalls = contract({
     since: 1,
     scope: "files:write",
     http: "PUT /v1/sessions/{session}/files/content",
+    body: "bytes",
     doc: "Write a file: nothing of it is seen until all of it is there.",
     in: z.object({
       ...place,

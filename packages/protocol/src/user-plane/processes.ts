@@ -79,6 +79,7 @@ export const processCalls = contract({
     since: 1,
     scope: "exec",
     http: "POST /v1/sessions/{session}/exec",
+    body: "result",
     doc: "Run a program and stay with it: its output as it comes, then how it ended. Leaving ends it.",
     in: z.object({
       session,
@@ -117,6 +118,7 @@ export const processCalls = contract({
     since: 1,
     scope: "exec",
     http: "GET /v1/sessions/{session}/processes/{pid}/attach",
+    body: "result",
     doc: "What a detached program has said after byte `after`, then what it says. Leaving does not end it.",
     in: z.object({ ...onProcess, after: z.coerce.number().int().min(0).default(0) }),
     up: RunControl,

@@ -133,6 +133,8 @@ export const workspaceCalls = contract({
     since: 1,
     scope: "workspaces:read",
     http: "GET /v1/workspaces/{name}/content",
+    body: "bytes",
+    size: { call: "workspace.stat", field: "sizeBytes" },
     doc: "The bytes of a file, or of a part of it.",
     in: z.object({
       name: WorkspaceName,
@@ -147,6 +149,7 @@ export const workspaceCalls = contract({
     since: 1,
     scope: "workspaces:write",
     http: "PUT /v1/workspaces/{name}/content",
+    body: "bytes",
     doc: "Write a file: nothing of it is seen until all of it is there. The last writer wins, unless `ifMatch` says which version it replaces.",
     in: z.object({
       name: WorkspaceName,

@@ -92,6 +92,7 @@ export function processHandlers(sessions: Sessions, environmentOf: EnvironmentOf
     "process.subscribeStdout": (which, { signal }) => lines(() => attach(which, 0, signal)),
     "shell.open": async ({ session, env, cwd, user, path }, { signal }) => {
       using use = await sessions.use(session, signal)
+      sessions.requireUsual(use, "shellTools")
       const shell = await Shell.open(use.live.sandbox, {
         env: environmentOf(use, env),
         ...(cwd === undefined ? {} : { cwd }),

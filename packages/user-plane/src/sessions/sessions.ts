@@ -3,7 +3,7 @@ import { Fault, messageOf } from "@warren/base/fault.ts"
 import { newId } from "@warren/base/id.ts"
 import type { Log } from "@warren/base/log.ts"
 import { Turns } from "@warren/base/turns.ts"
-import { canPause, type DriverName } from "@warren/drivers/driver.ts"
+import { canPause, lackOf, type DriverName, type Usual } from "@warren/drivers/driver.ts"
 import type { SnapshotId } from "@warren/drivers/sandbox-spec.ts"
 import type { Received } from "@warren/protocol/contract.ts"
 import { Journal } from "@warren/protocol/journal.ts"
@@ -157,6 +157,13 @@ export class Sessions {
       }
       await this.#turn(entry.id, () => this.#awaken(entry, signal))
     }
+  }
+
+  /** Says no where its driver's wall is too weak for something. */
+  requireUsual({ live }: Use, usual: Usual): void {
+    const lack = lackOf(this.#parts.sandboxes.driver(live.plan.driver), usual)
+    if (lack !== undefined)
+      throw new Fault("unsupported", `this session has no ${usual}: ${lack}`, { hint: "use the driver oci" })
   }
 
   /** Whether it runs, without waking it. */

@@ -21,6 +21,7 @@ export class Home implements AsyncDisposable {
   readonly root = realpathSync(mkdtempSync(join(tmpdir(), "wu-")))
   readonly logged: string[] = []
   #scope: Scope | undefined
+  #image: ReturnType<typeof hostImage> | undefined
 
   async open(changes: Partial<EngineOptions> & { clock?: Clock } = {}): Promise<Engine> {
     await this.close()
@@ -46,7 +47,7 @@ export class Home implements AsyncDisposable {
     const llms = { "llm:anthropic": "api.anthropic.com", "llm:openai": "api.openai.com" }
     const images = {
       resolve: (name: string) => name,
-      use: () => hostImage(join(this.root, "host")),
+      use: () => (this.#image ??= hostImage(join(this.root, "host"))),
       release: () => undefined,
     }
     const workspaces = {

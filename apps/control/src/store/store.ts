@@ -1,0 +1,33 @@
+import { AuditRows } from "./audit-rows.ts"
+import { Invites } from "./invites.ts"
+import { openPostgres } from "./postgres.ts"
+import { SignIns } from "./sign-ins.ts"
+import type { Sql } from "./sql.ts"
+import { openSqlite } from "./sqlite.ts"
+import { Tokens } from "./tokens.ts"
+import { Users } from "./users.ts"
+
+/** What the control plane remembers: who may. */
+export interface Store extends AsyncDisposable {
+  readonly users: Users
+  readonly tokens: Tokens
+  readonly signIns: SignIns
+  readonly invites: Invites
+  readonly audit: AuditRows
+}
+
+/** `where`: a `postgres://` address, or the path of a SQLite file. */
+export async function openStore(where: string): Promise<Store> {
+  return storeOn(/^postgres(ql)?:\/\//.test(where) ? await openPostgres(where) : openSqlite(where))
+}
+
+export function storeOn(sql: Sql): Store {
+  return {
+    users: new Users(sql),
+    tokens: new Tokens(sql),
+    signIns: new SignIns(sql),
+    invites: new Invites(sql),
+    audit: new AuditRows(sql),
+    [Symbol.asyncDispose]: () => sql[Symbol.asyncDispose](),
+  }
+}

@@ -1,0 +1,23 @@
+import { randomBytes } from "node:crypto"
+import { faultCodes, type Fault } from "@warren/base/fault.ts"
+import type { Log } from "@warren/base/log.ts"
+import type { Context as HonoContext } from "hono"
+import type { ContentfulStatusCode } from "hono/utils/http-status"
+import type { Entry } from "../contract.ts"
+
+/** One request on its way to its handler. */
+export interface Asked<E extends Entry> {
+  readonly c: HonoContext
+  readonly entry: E
+  readonly log: Log
+  /** Asks the handler of an entry; the input is checked by that entry first. The signal is the request's unless given. */
+  ask(name: string, input: object, signal?: AbortSignal): unknown
+  /** The name of this entry. */
+  readonly name: string
+}
+
+export function respond(c: HonoContext, fault: Fault, status: number = faultCodes[fault.code].status): Response {
+  const requestId = `req_${randomBytes(10).toString("hex")}`
+  const body = { error: { ...fault.toData(), requestId } }
+  return c.json(body, status as ContentfulStatusCode, { "x-request-id": requestId })
+}

@@ -1,0 +1,55 @@
+import { TextDecoder } from "node:util"
+import { Fault } from "@warren/base/fault.ts"
+import type { Context as HonoContext } from "hono"
+import { isFeed, isStream, type Entry } from "../contract.ts"
+
+const bodyBytesMax = 1024 * 1024
+
+/** What a request gives as input, not checked yet: its body or its query, and what its path names, which wins. */
+export async function givenInput(c: HonoContext, entry: Entry): Promise<Record<string, unknown>> {
+  const hasNoBody = c.req.method === "GET" || c.req.method === "DELETE"
+  const isBytes = isStream(entry) && entry.body === "bytes"
+  const given = hasNoBody || isBytes ? c.req.query() : await readBody(c)
+  const resumed = isFeed(entry) ? lastEventId(c) : {}
+  return { ...given, ...resumed, ...c.req.param() }
+}
+
+async function readBody(c: HonoContext): Promise<object> {
+  const text = await readText(c.req.raw)
+  if (text === "") return {}
+  try {
+    const value: unknown = JSON.parse(text)
+    if (typeof value === "object" && value !== null && !Array.isArray(value)) return value
+  } catch {
+    // Falls through to the one answer for everything that is not an object.
+  }
+  throw new Fault("invalid", "the body is not a JSON object")
+}
+
+/** The body, never more of it than the limit, whatever its headers say. */
+async function readText(request: Request): Promise<string> {
+  const decoder = new TextDecoder("utf-8", { fatal: true })
+  let text = ""
+  let bytes = 0
+  const chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array> = request.body ?? []
+  for await (const chunk of chunks) {
+    bytes += chunk.length
+    if (bytes > bodyBytesMax) throw new Fault("limit", `the body is over ${bodyBytesMax} bytes`)
+    text += decode(decoder, chunk)
+  }
+  return text + decode(decoder)
+}
+
+function decode(decoder: TextDecoder, chunk?: Uint8Array): string {
+  try {
+    return decoder.decode(chunk, { stream: chunk !== undefined })
+  } catch (cause) {
+    throw new Fault("invalid", "the body is not UTF-8", { cause })
+  }
+}
+
+/** A browser that reconnects says by itself where it was. */
+function lastEventId(c: HonoContext): { after?: string } {
+  const id = c.req.header("last-event-id")
+  return id === undefined ? {} : { after: id }
+}
