@@ -4,6 +4,7 @@ import { build } from "@warren/base/build-info.ts"
 import { createLog } from "@warren/base/log.ts"
 import { Scope } from "@warren/base/scope.ts"
 import { load } from "@warren/base/settings.ts"
+import { WebSockets } from "@warren/protocol/http/web-socket.ts"
 import { rpcSocketOf, tokenFileOf } from "@warren/protocol/places.ts"
 import { RunnerLink } from "@warren/protocol/rpc/link.ts"
 import { userPlane } from "@warren/protocol/user-plane.ts"
@@ -19,12 +20,14 @@ await using scope = new Scope()
 const token = await openToken(tokenFileOf(config.home))
 const runner = scope.use(new RunnerLink(userPlane, rpcSocketOf(config.home), "control"))
 const { fetch } = app({ runner: runner.handlers(), token, port: config.port, log })
-const server = serve({ fetch, port: config.port, hostname: "127.0.0.1" })
+const sockets = new WebSockets()
+const server = serve({ fetch, port: config.port, hostname: "127.0.0.1", websocket: sockets })
 await once(server, "listening")
 scope.defer(async () => {
   server.close()
   // Streams that are open would hold the end back for ever; their readers come back with `after`.
   if ("closeAllConnections" in server) server.closeAllConnections()
+  sockets[Symbol.dispose]()
   await once(server, "close")
 })
 log("info", "control.ready", { port: config.port, pid: process.pid, build })

@@ -2,8 +2,10 @@ import { spawn } from "node:child_process"
 import { closeSync, openSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import type { Writable } from "node:stream"
+import { systemClock } from "@warren/base/clock.ts"
 import { Fault } from "@warren/base/fault.ts"
 import { makeHome } from "./account.ts"
+import { readHolder } from "./pid-file.ts"
 import type { Plan } from "./plan.ts"
 import { untilReady } from "./ready.ts"
 
@@ -11,6 +13,7 @@ import { untilReady } from "./ready.ts"
 export const serveVerb = "_serve"
 export const planFd = 3
 const tailLines = 5
+const lookAgainMs = 20
 
 /** Starts a Warren that goes on when this process ends. Resolves with its pid when it answers. */
 export async function startDaemon(plan: Plan, signal: AbortSignal): Promise<number> {
@@ -30,7 +33,10 @@ export async function startDaemon(plan: Plan, signal: AbortSignal): Promise<numb
   child.once("error", (cause) => ended.abort(new Fault("unavailable", "the daemon could not be started", { cause })))
   child.once("exit", () => ended.abort(failureOf(logFile)))
   try {
-    await untilReady(plan.home, plan.port, AbortSignal.any([signal, ended.signal]))
+    const over = AbortSignal.any([signal, ended.signal])
+    await untilReady(plan.home, plan.port, over)
+    // If it is another Warren that answered, ours is about to say so and end.
+    while (readHolder(plan.home)?.pid !== child.pid) await systemClock.sleep(lookAgainMs, over)
   } catch (thrown) {
     // Half started is not started: whoever did not wait for it does not want it.
     if (!ended.signal.aborted) child.kill("SIGTERM")

@@ -23,6 +23,10 @@ export class Parts implements AsyncDisposable {
     this.#run("control", {})
   }
 
+  get pids(): number[] {
+    return this.#children.flatMap(({ pid }) => pid ?? [])
+  }
+
   /** Aborts when a part has ended by itself. */
   get broken(): AbortSignal {
     return this.#broken.signal

@@ -1,75 +1,88 @@
-import { linkSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { linkSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { errnoOf, Fault } from "@warren/base/fault.ts"
 import { z } from "zod"
+import { identityOf, isAlive, ProcessIdentity } from "./process-identity.ts"
 
+/** The process that keeps a Warren's parts running, and those parts. */
 const Holder = z.object({
-  pid: z.int().min(1),
-  /** When the kernel started it: a pid is used again, the two together are not. */
-  startTicks: z.string(),
+  ...ProcessIdentity.shape,
   port: z.int(),
   isDaemon: z.boolean(),
+  parts: z.array(ProcessIdentity),
 })
-/** The process that keeps a Warren's parts running. */
 export type Holder = z.output<typeof Holder>
 
 const fileOf = (home: string): string => join(home, "warren.pid")
 
 /** Who keeps this Warren running; undefined when nobody does, whatever a killed one has left behind. */
 export function readHolder(home: string): Holder | undefined {
-  const holder = Holder.safeParse(jsonOf(fileOf(home)))
-  return holder.success && startTicksOf(holder.data.pid) === holder.data.startTicks ? holder.data : undefined
+  const holder = written(home)
+  return holder && isAlive(holder) ? holder : undefined
+}
+
+/** What still runs of a Warren whose keeper was killed. */
+export function readOrphans(home: string): ProcessIdentity[] {
+  const holder = written(home)
+  return holder && !isAlive(holder) ? holder.parts.filter(isAlive) : []
 }
 
 /** Makes this process the one that keeps this Warren running. Of two that try at once one is refused. */
-export function hold(home: string, about: { port: number; isDaemon: boolean }): Disposable {
-  const file = fileOf(home)
-  const draft = `${file}.${process.pid}`
-  const mine: Holder = { pid: process.pid, startTicks: startTicksOf(process.pid) ?? "", ...about }
-  const other = readHolder(home)
-  if (other) throw alreadyRunning(home, other)
-  rmSync(file, { force: true })
-  try {
-    writeFileSync(draft, JSON.stringify(mine), { mode: 0o600 })
+export class Hold implements Disposable {
+  readonly #home: string
+  readonly #mine: Omit<Holder, "parts">
+
+  constructor(home: string, about: { readonly port: number; readonly isDaemon: boolean }) {
+    this.#home = home
+    this.#mine = { ...identityOf(process.pid), port: about.port, isDaemon: about.isDaemon }
+    refuseOthers(home)
+    rmSync(fileOf(home), { force: true })
     // A link is never made over another's; and whoever slips through here meets the runner's own lock.
-    linkSync(draft, file)
-  } catch (cause) {
-    if (errnoOf(cause) === "EEXIST") throw new Fault("conflict", `Warren is already starting on ${home}`, { cause })
-    throw new Fault("unavailable", `could not write ${file} (${errnoOf(cause)})`, { cause })
-  } finally {
-    rmSync(draft, { force: true })
+    this.#write([], linkSync)
   }
-  return {
-    [Symbol.dispose]: () => {
-      if (readHolder(home)?.pid === process.pid) rmSync(file, { force: true })
-    },
+
+  /** Writes down which processes are kept, so that they can be ended even if this one is killed. */
+  keeps(pids: readonly number[]): void {
+    this.#write(pids.map(identityOf), renameSync)
+  }
+
+  [Symbol.dispose](): void {
+    if (written(this.#home)?.pid === process.pid) rmSync(fileOf(this.#home), { force: true })
+  }
+
+  #write(parts: readonly ProcessIdentity[], put: (draft: string, file: string) => void): void {
+    const file = fileOf(this.#home)
+    const draft = `${file}.${process.pid}`
+    try {
+      writeFileSync(draft, JSON.stringify({ ...this.#mine, parts }), { mode: 0o600 })
+      put(draft, file)
+    } catch (cause) {
+      if (errnoOf(cause) === "EEXIST")
+        throw new Fault("conflict", `Warren is already starting on ${this.#home}`, { cause })
+      throw new Fault("unavailable", `could not write ${file} (${errnoOf(cause)})`, { cause })
+    } finally {
+      rmSync(draft, { force: true })
+    }
   }
 }
 
-export function isAlive({ pid, startTicks }: Holder): boolean {
-  return startTicksOf(pid) === startTicks
+/** Takes away what a killed one has left written. */
+export function forgetHolder(home: string): void {
+  rmSync(fileOf(home), { force: true })
 }
 
-function alreadyRunning(home: string, { pid }: Holder): Fault {
-  return new Fault("conflict", `Warren is already running on ${home} (pid ${pid})`, {
-    hint: "stop it with: warren stop",
-  })
+function refuseOthers(home: string): void {
+  const other = readHolder(home)
+  const hint = "stop it with: warren stop"
+  if (other) throw new Fault("conflict", `Warren is already running on ${home} (pid ${other.pid})`, { hint })
+  const [orphan] = readOrphans(home)
+  if (orphan)
+    throw new Fault("conflict", `a part of Warren is already running on ${home} (pid ${orphan.pid})`, { hint })
 }
 
-function jsonOf(file: string): unknown {
+function written(home: string): Holder | undefined {
   try {
-    return JSON.parse(readFileSync(file, "utf8"))
-  } catch {
-    return undefined
-  }
-}
-
-/** Field 22 of its stat; the name before it may contain anything, so it is counted from the last bracket. */
-function startTicksOf(pid: number): string | undefined {
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, "utf8")
-    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ")
-    return fields[0] === "Z" ? undefined : fields[19]
+    return Holder.safeParse(JSON.parse(readFileSync(fileOf(home), "utf8"))).data
   } catch {
     return undefined
   }

@@ -3,7 +3,8 @@ import { Fault } from "@warren/base/fault.ts"
 import { Scope } from "@warren/base/scope.ts"
 import { makeHome } from "./account.ts"
 import { Parts } from "./parts.ts"
-import { hold } from "./pid-file.ts"
+import { checkPort } from "./free-port.ts"
+import { Hold } from "./pid-file.ts"
 import type { Plan } from "./plan.ts"
 import { untilReady } from "./ready.ts"
 
@@ -11,8 +12,10 @@ import { untilReady } from "./ready.ts"
 export async function serve(plan: Plan, signal: AbortSignal, onReady: () => void): Promise<void> {
   await makeHome(plan)
   await using scope = new Scope()
-  scope.use(hold(plan.home, plan))
+  const hold = scope.use(new Hold(plan.home, plan))
+  await checkPort(plan.port)
   const parts = scope.use(new Parts(plan))
+  hold.keeps(parts.pids)
   const over = AbortSignal.any([signal, parts.broken])
   try {
     await untilReady(plan.home, plan.port, over)

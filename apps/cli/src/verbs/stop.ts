@@ -21,11 +21,8 @@ export const stopVerb = verb({
 
 async function stopAll(desk: Desk): Promise<void> {
   const { home } = await desk.place()
-  const stopped = await stopWarren(home, desk.signal)
-  const pid = stopped === "runner" ? undefined : stopped.pid
-  await desk.output.show({ isStopped: true, home, ...(pid === undefined ? {} : { pid }) }, () =>
-    pid === undefined ? "The runner has stopped." : "Warren has stopped: the runner and the control plane.",
-  )
+  const pids = await stopWarren(home, desk.signal)
+  await desk.output.show({ home, pids }, () => "Warren has stopped: the runner and the control plane.")
 }
 
 async function stopSession(id: string, graceMs: number | undefined, desk: Desk): Promise<void> {

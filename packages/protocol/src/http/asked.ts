@@ -10,6 +10,8 @@ export interface Asked<E extends Entry> {
   readonly c: HonoContext
   readonly entry: E
   readonly log: Log
+  /** Aborts when the caller goes away. */
+  readonly signal: AbortSignal
   /** Asks the handler of an entry; the input is checked by that entry first. The signal is the request's unless given. */
   ask(name: string, input: object, signal?: AbortSignal): unknown
   /** The name of this entry. */

@@ -72,7 +72,7 @@ async function bodyOf(asked: Asked<Stream>, input: object, length?: number): Pro
       if (Fault.from(thrown).code === "internal") {
         asked.log("error", "http.bug", { path: asked.c.req.path, message: messageOf(thrown) })
       }
-      controller.error(thrown)
+      controller.error(new Error("the answer broke off"))
     }
     await end()
   }

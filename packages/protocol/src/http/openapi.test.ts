@@ -5,6 +5,7 @@ import { contract, type Contract } from "../contract.ts"
 import { userPlane } from "../user-plane.ts"
 import { openApi } from "./openapi.ts"
 import { httpOf } from "./path.ts"
+import { streamTable } from "../testing/http-system.ts"
 
 const Part = z.object({ n: z.int() }).meta({ id: "Part" })
 const Thing = z.object({ id: z.string(), parts: z.array(Part), first: Part.optional() }).meta({ id: "Thing" })
@@ -51,6 +52,7 @@ type Operation = {
   parameters: { name: string; in: string; required: boolean }[]
   requestBody?: { content: Record<string, { schema: unknown }> }
 }
+type StreamOperation = Operation & { responses: Record<string, { content?: Record<string, unknown> }> }
 const operations = (document: Record<string, unknown>): Record<string, Record<string, Operation>> =>
   document["paths"] as Record<string, Record<string, Operation>>
 
@@ -58,6 +60,7 @@ describe("openApi", () => {
   test.each<[string, Contract]>([
     ["the user plane", userPlane],
     ["a contract with everything in it", table],
+    ["streams", streamTable],
     ["nothing", contract({})],
   ])("is a valid document: %s", async (_, from) => {
     const document = openApi(from, { version: "1.2.3" })
@@ -104,6 +107,28 @@ describe("openApi", () => {
       { required: ["name"], properties: { name: {}, part: {} } },
     ])
     expect(paths["/v1/things/{id}/poke"]?.["post"]?.requestBody).toBeUndefined()
+  })
+
+  test("says what streams take and give", () => {
+    const paths = operations(openApi(streamTable, { version: "1" })) as Record<string, Record<string, StreamOperation>>
+    const { get, put } = paths["/v1/blobs/{name}"] ?? {}
+    expect(get?.parameters.map(({ name }) => name)).toEqual(["name", "offset", "limit", "Range"])
+    expect(Object.keys(get?.responses ?? {})).toEqual(["200", "206", "416", "default"])
+    expect(Object.keys(get?.responses["200"]?.content ?? {})).toEqual(["application/octet-stream"])
+    expect(Object.keys(put?.requestBody?.content ?? {})).toEqual(["application/octet-stream"])
+    expect(put?.parameters.map(({ name, in: place }) => [name, place])).toEqual([
+      ["name", "path"],
+      ["bytesMax", "query"],
+    ])
+    const run = paths["/v1/tools/{tool}/run"]
+    expect(Object.keys(run?.["post"]?.responses["200"]?.content ?? {})).toEqual([
+      "application/json",
+      "text/event-stream",
+    ])
+    expect(run?.["post"]?.requestBody?.content["application/json"]?.schema).toMatchObject({
+      properties: { stdin: { anyOf: [{ type: "string" }, { type: "boolean" }] } },
+    })
+    expect(Object.keys(run?.["get"]?.responses ?? {})).toEqual(["101", "default"])
   })
 
   test("does not tell what is not reached over HTTP", () => {

@@ -34,7 +34,7 @@ export async function sendResult(asked: Asked<Stream>, given: Record<string, unk
   writing.catch(() => undefined)
   if (encode) return eventsOf(asked, conversation, encode)
   await using _ = conversation
-  return c.json(await resultOf(asked.entry, conversation))
+  return c.json(await resultOf(asked, conversation))
 }
 
 async function write(conversation: AnyConversation, text: string): Promise<void> {
@@ -43,10 +43,11 @@ async function write(conversation: AnyConversation, text: string): Promise<void>
 }
 
 /** The last message, with all output as text beside it. */
-async function resultOf(entry: Stream, conversation: AnyConversation): Promise<object> {
+async function resultOf({ entry, signal }: Asked<Stream>, conversation: AnyConversation): Promise<object> {
   const texts = new Map([streamTags.stdout, streamTags.stderr].map((tag): [StreamTag, Text] => [tag, new Text()]))
   let last: unknown = {}
   for (let item = await conversation.next(); item !== undefined; item = await conversation.next()) {
+    signal.throwIfAborted()
     if (item instanceof Chunk) textOf(texts, item.tag).add(item.bytes)
     else last = entry.down.parse(item)
   }

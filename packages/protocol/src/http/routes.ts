@@ -50,10 +50,12 @@ function askedOf<C extends Contract>(options: RouteOptions<C>, name: string, c: 
     const handler = options.handlers[asked] as (input: unknown, context: Context) => unknown
     return handler(input.data, { signal, caller })
   }
-  return { c, name, log: options.log, ask }
+  return { c, name, log: options.log, signal: gone, ask }
 }
 
 async function answerOf(entry: Entry, asked: Unbound): Promise<Response> {
+  // What is said after an upgrade is not read by anybody else: a body would never end, nor what makes it.
+  if (isUpgrade(asked.c)) throw new Fault("invalid", "there is no WebSocket here")
   const given = await givenInput(asked.c, entry)
   if (isCall(entry)) return answerCall(entry, asked, given)
   if (isFeed(entry)) return answerFeed(entry, asked, given)

@@ -1,4 +1,4 @@
-import { upgradeWebSocket } from "@hono/node-server"
+import { upgradeWebSocket, type WebSocketServerLike } from "@hono/node-server"
 import { Fault, messageOf } from "@warren/base/fault.ts"
 import { decodeJson, frameLimits, streamTags } from "@warren/base/frame.ts"
 import { WebSocketServer, type RawData, type WebSocket } from "ws"
@@ -11,15 +11,17 @@ import type { Asked } from "./asked.ts"
 
 /** What the HTTP server needs to hand WebSockets to `routes`. Disposing it cuts those that are open. */
 export class WebSockets implements Disposable {
-  readonly server: WebSocketServer
+  readonly server: WebSocketServerLike
+  readonly #server = new WebSocketServer({ noServer: true, maxPayload: frameLimits.jsonBytesMax })
 
   constructor() {
-    this.server = new WebSocketServer({ noServer: true, maxPayload: frameLimits.jsonBytesMax })
+    // The same thing; the two packages write down its optional fields differently.
+    this.server = this.#server as unknown as WebSocketServerLike
   }
 
   [Symbol.dispose](): void {
-    for (const socket of this.server.clients) socket.terminate()
-    this.server.close()
+    for (const socket of this.#server.clients) socket.terminate()
+    this.#server.close()
   }
 }
 

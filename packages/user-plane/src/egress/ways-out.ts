@@ -33,7 +33,7 @@ export function waysOut(options: WaysOutOptions): WaysOut {
       return wayOutOf(egress, options.llms)
     },
     async remove(id) {
-      options.leases.revokeSession(id)
+      if (options.leases.list(id).length > 0) options.leases.revokeSession(id)
       await rm(folder(id), { recursive: true, force: true })
     },
   }

@@ -118,7 +118,9 @@ export class Catalog {
   }
 
   release(holder: string): void {
-    this.#database.run("DELETE FROM holds WHERE holder = ?", [holder])
+    // Looked for first: most who let go hold nothing of ours, and a write waits for the disk.
+    const holds = this.#database.get("SELECT 1 AS one FROM holds WHERE holder = ?", [holder], () => true)
+    if (holds) this.#database.run("DELETE FROM holds WHERE holder = ?", [holder])
   }
 
   holders(id: Digest): string[] {

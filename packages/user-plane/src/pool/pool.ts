@@ -192,7 +192,7 @@ export class Pool {
 
   #drop(live: Live): void {
     const work = this.#options.sandboxes
-      .destroy(live.id, live.plan.driver, live.wayOut)
+      .destroy(live.id, live.plan, live.wayOut)
       .catch((failure: unknown) => this.#options.log("warn", "pool.drop", { message: messageOf(failure) }))
       .finally(() => this.#fills.delete(work))
     this.#fills.add(work)

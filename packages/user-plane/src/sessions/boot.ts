@@ -1,6 +1,7 @@
+import { Fault } from "@warren/base/fault.ts"
 import type { Log } from "@warren/base/log.ts"
 import type { Driver, Sandbox } from "@warren/drivers/driver.ts"
-import { canPause } from "@warren/drivers/driver.ts"
+import { canPause, canSnapshot } from "@warren/drivers/driver.ts"
 import type { SandboxId } from "@warren/drivers/sandbox-spec.ts"
 import type { Pool } from "../pool/pool.ts"
 import { poolOwner } from "../pool/pool.ts"
@@ -38,6 +39,7 @@ const recordsAtOnce = 1_000
 /** Brings what the last runner left into order: every sandbox belongs to a session or goes, every session is in a state it can be in. */
 export async function boot(parts: BootParts): Promise<Found> {
   const running = await runningOf(parts.drivers, parts.signal)
+  await refuseIfLost(running, parts)
   const found = { adopted: 0, asleep: 0, lost: 0, forgotten: 0, waiting: 0, removed: 0 }
   const kept = new Set<SandboxId>()
   for (const record of all(parts.store)) {
@@ -50,7 +52,7 @@ export async function boot(parts: BootParts): Promise<Found> {
     if (kept.has(id)) continue
     const waiting = owner === poolOwner ? running.get(id) : undefined
     if (waiting) parts.pool.add(await parts.sandboxes.adopt(waiting, plan))
-    else await parts.sandboxes.destroy(id, plan.driver)
+    else await parts.sandboxes.destroy(id, plan)
     found[waiting ? "waiting" : "removed"]++
   }
   const known = new Set([...kept, ...ledger.map(({ id }) => id)])
@@ -61,6 +63,21 @@ export async function boot(parts: BootParts): Promise<Found> {
   }
   parts.log("info", "sessions.found", { ...found })
   return found
+}
+
+/**
+ * Everything is written down before it is made. Sandboxes or snapshots beside a database that knows of nothing mean that it is not the
+ * one they were written down in, and whoever is not known would be taken away.
+ */
+async function refuseIfLost(running: ReadonlyMap<SandboxId, Sandbox>, { store, drivers }: BootParts): Promise<void> {
+  if (store.count() > 0 || store.sandboxes().length > 0) return
+  const snapshots: string[] = []
+  for (const driver of drivers) if (canSnapshot(driver)) snapshots.push(...(await driver.listSnapshots()))
+  if (running.size === 0 && snapshots.length === 0) return
+  const what = `${running.size} sandboxes run here and ${snapshots.length} snapshots are kept`
+  throw new Fault("unavailable", `the database is empty, but ${what}: nothing was touched`, {
+    hint: "restore internal/warren.db from a backup; to begin anew, move the folder of this user away",
+  })
 }
 
 async function runningOf(drivers: Iterable<Driver>, signal: AbortSignal): Promise<Map<SandboxId, Sandbox>> {

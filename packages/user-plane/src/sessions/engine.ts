@@ -7,6 +7,7 @@ import type { Driver, DriverName } from "@warren/drivers/driver.ts"
 import { defaultLimits } from "@warren/drivers/sandbox-spec.ts"
 import { Pool } from "../pool/pool.ts"
 import { boot, type Found } from "./boot.ts"
+import { refuseDamage } from "./damage.ts"
 import type { Plan } from "./plan.ts"
 import { Reaper } from "./reaper.ts"
 import { Sandboxes, type ImageSource, type WorkspaceSource } from "./sandboxes.ts"
@@ -48,6 +49,7 @@ export interface Engine extends AsyncDisposable {
 /** Opens the sessions of one user and brings them into order. */
 export async function openEngine(options: EngineOptions): Promise<Engine> {
   const { clock, log, database } = options
+  refuseDamage(database)
   await using scope = new Scope()
   const [{ name: driver }] = options.drivers
   const drivers = new Map(options.drivers.map((one) => [one.name, one]))

@@ -53,10 +53,20 @@ export class Reaper implements AsyncDisposable {
     while (!this.#stop.signal.aborted) {
       this.#wake = new AbortController()
       const waitMs = this.#look()
-      this.#parts.sessions.flush()
+      await this.#flush()
       // Never at once again: many uses in a moment are one look.
       await this.#sleep(flushMs)
       if (waitMs > flushMs) await this.#sleep(waitMs - flushMs)
+    }
+  }
+
+  /** A database that is locked or full is waited for, whatever happens meanwhile: each try holds everybody up. */
+  async #flush(): Promise<void> {
+    try {
+      this.#parts.sessions.flush()
+    } catch (failure) {
+      this.#parts.log("warn", "sessions.flush", { message: messageOf(failure) })
+      await this.#parts.clock.sleep(againMs, this.#stop.signal).catch(() => undefined)
     }
   }
 

@@ -65,7 +65,7 @@ export class Sandboxes {
       await driver.create(await this.#spec(id, plan), signal)
       return await this.start(id, plan, signal)
     } catch (failure) {
-      await this.destroy(id, plan.driver)
+      await this.destroy(id, plan)
       throw failure
     }
   }
@@ -99,12 +99,12 @@ export class Sandboxes {
   }
 
   /** Nothing of it stays. Idempotent. */
-  async destroy(id: SandboxId, driver: DriverName, wayOut?: WayOut): Promise<void> {
-    await this.driver(driver).destroy(id)
+  async destroy(id: SandboxId, plan: Plan, wayOut?: WayOut): Promise<void> {
+    await this.driver(plan.driver).destroy(id)
     await wayOut?.[Symbol.asyncDispose]()
-    await this.#parts.waysOut.remove(id)
+    if (plan.network === "proxy") await this.#parts.waysOut.remove(id)
     this.#parts.images.release(id)
-    this.#parts.workspaces.release(id)
+    if (plan.workspace !== undefined) this.#parts.workspaces.release(id)
     this.#parts.store.forgetSandbox(id)
   }
 

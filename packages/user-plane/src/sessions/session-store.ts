@@ -38,9 +38,12 @@ export class SessionStore {
     this.#database = database
   }
 
-  /** All of it, or nothing. */
+  /**
+   * All of it, or nothing. It survives a `kill -9`; after a power cut the last moments may be missing, as they are in what sandboxes
+   * have written.
+   */
   atomically<T>(work: () => T): T {
-    return this.#database.transaction(work)
+    return this.#database.transaction(work, "kill")
   }
 
   add(record: SessionRecord): void {
@@ -70,12 +73,13 @@ export class SessionStore {
     this.#label(record)
   }
 
+  /** Within `atomically`. */
   touch(id: SessionId, usedAt: number): void {
     this.#database.run("UPDATE sessions SET used_at = ? WHERE id = ?", [usedAt, id])
   }
 
   delete(id: SessionId): void {
-    this.#database.run("DELETE FROM sessions WHERE id = ?", [id])
+    this.atomically(() => this.#database.run("DELETE FROM sessions WHERE id = ?", [id]))
   }
 
   /** By id or by name. */
@@ -122,17 +126,18 @@ export class SessionStore {
 
   /** A sandbox that is about to be made. */
   noteSandbox(id: SandboxId, owner: string, plan: Plan): void {
-    this.#database.run("INSERT INTO sandboxes (id, owner, plan) VALUES (?, ?, ?)", [id, owner, JSON.stringify(plan)])
+    const values = [id, owner, JSON.stringify(plan)]
+    this.atomically(() => this.#database.run("INSERT INTO sandboxes (id, owner, plan) VALUES (?, ?, ?)", values))
   }
 
-  /** One that waited is somebody's now. */
+  /** One that waited is somebody's now. Within `atomically`. */
   giveSandbox(id: SandboxId, owner: string): void {
     this.#database.run("UPDATE sandboxes SET owner = ? WHERE id = ?", [owner, id])
   }
 
   /** Nothing is left of it. */
   forgetSandbox(id: SandboxId): void {
-    this.#database.run("DELETE FROM sandboxes WHERE id = ?", [id])
+    this.atomically(() => this.#database.run("DELETE FROM sandboxes WHERE id = ?", [id]))
   }
 
   sandboxes(): { readonly id: SandboxId; readonly owner: string; readonly plan: Plan }[] {

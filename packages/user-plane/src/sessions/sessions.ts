@@ -50,6 +50,8 @@ export class Sessions {
   /** All that are not over. */
   readonly #entries = new Map<SessionId, Entry>()
   readonly #touched = new Set<Entry>()
+  /** What has happened and could not be written down: the database was locked, or full. Written as soon as it can be. */
+  readonly #owed = new Map<SessionId, () => void>()
 
   constructor(parts: SessionsParts) {
     this.#parts = parts
@@ -201,7 +203,7 @@ export class Sessions {
       if (canMove(entry.record.state, "stop")) this.#move(entry, "stop", { isLeaving: true })
       else this.#write(entry, { ...entry.record, isLeaving: true })
       const { sandbox, plan } = entry.record
-      if (sandbox !== undefined) await this.#parts.sandboxes.destroy(sandbox, plan.driver, live?.wayOut)
+      if (sandbox !== undefined) await this.#parts.sandboxes.destroy(sandbox, plan, live?.wayOut)
       this.#parts.store.delete(entry.id)
       this.#entries.delete(entry.id)
       this.events.append({ id: entry.id, event: "deleted" })
@@ -242,10 +244,11 @@ export class Sessions {
         throw new Fault("conflict", "the snapshot is of another driver's sandbox")
       this.#move(entry, "rollback", {})
       entry.live = undefined
+      let next: Live | undefined
       try {
         if (live) await this.#parts.sandboxes.stop(live)
         const plan = { ...record.plan, image: snapshot.plan.image, from: snapshot.id }
-        const next = await this.#parts.sandboxes.make(plan, record.id, signal)
+        next = await this.#parts.sandboxes.make(plan, record.id, signal)
         await equip(next, record)
         this.#move(entry, "ready", {
           sandbox: next.id,
@@ -256,10 +259,11 @@ export class Sessions {
         this.#attach(entry, next)
       } catch (failure) {
         // Nothing was lost: its files are those from before, and the next use starts it.
-        this.#move(entry, "lose", { reason: "start", detail: messageOf(failure) })
+        if (next) await this.#parts.sandboxes.destroy(next.id, next.plan.driver, next.wayOut)
+        this.#finish(entry, "lose", { reason: "start", detail: messageOf(failure) })
         throw failure
       }
-      if (record.sandbox !== undefined) await this.#parts.sandboxes.destroy(record.sandbox, record.plan.driver)
+      if (record.sandbox !== undefined) await this.#parts.sandboxes.destroy(record.sandbox, record.plan)
       return shown(entry.record)
     })
   }
@@ -279,19 +283,23 @@ export class Sessions {
     return { awakeUntil: new Date(this.#parts.clock.now() + ms).toISOString() }
   }
 
-  /** Writes down when sessions were last used: not at each use, which would cost more than the use. */
+  /** Writes down what is owed, and when sessions were last used: not at each use, which would cost more than the use. */
   flush(): void {
-    const touched = [...this.#touched]
-    this.#touched.clear()
-    if (touched.length === 0) return
+    for (const id of [...this.#owed.keys()]) this.#pay(id)
+    if (this.#touched.size === 0) return
     this.#parts.store.atomically(() => {
-      for (const { record } of touched) this.#parts.store.touch(record.id, record.usedAt)
+      for (const { record } of this.#touched) this.#parts.store.touch(record.id, record.usedAt)
     })
+    this.#touched.clear()
   }
 
   /** Lets go of everything; the sandboxes go on. */
   async close(): Promise<void> {
-    this.flush()
+    try {
+      this.flush()
+    } catch (failure) {
+      this.#parts.log("warn", "sessions.flush", { message: messageOf(failure) })
+    }
     for (const { live } of this.#entries.values()) if (live) await this.#parts.sandboxes.leave(live)
     this.#entries.clear()
   }
@@ -301,8 +309,8 @@ export class Sessions {
     return this.#turn(entry.id, async () => {
       const { live } = entry
       if (!canMove(entry.record.state, "fail")) return
-      entry.live = undefined
       this.#move(entry, "fail", { reason, detail })
+      entry.live = undefined
       // What is left of it outside goes; its files stay.
       if (live) await this.#parts.sandboxes.stop(live, 0)
     })
@@ -336,15 +344,18 @@ export class Sessions {
     }
     const entry = new Entry(record, clock)
     this.#add(entry)
+    let live: Live | undefined
     try {
-      const live = await this.#parts.sandboxes.make({ ...record.plan, from }, record.id, signal)
+      live = await this.#parts.sandboxes.make({ ...record.plan, from }, record.id, signal)
       await equip(live, record)
       this.#move(entry, "ready", { sandbox: live.id, acquireMs: clock.monotonic() - begun })
       this.#attach(entry, live)
       return entry
     } catch (failure) {
-      this.#parts.store.delete(record.id)
       this.#entries.delete(record.id)
+      this.#owed.set(record.id, () => this.#parts.store.delete(record.id))
+      if (live) await this.#parts.sandboxes.destroy(live.id, live.plan.driver, live.wayOut)
+      this.#pay(record.id)
       throw failure
     }
   }
@@ -401,7 +412,7 @@ export class Sessions {
     this.#move(entry, "hibernate", {})
     entry.live = undefined
     if (live) await this.#parts.sandboxes.stop(live)
-    return this.#move(entry, "sleep", { reason })
+    return this.#finish(entry, "sleep", { reason })
   }
 
   async #restore(entry: Entry, signal: AbortSignal): Promise<SessionData> {
@@ -409,8 +420,9 @@ export class Sessions {
     if (sandbox === undefined)
       throw new Fault("conflict", "its files were taken away when it ended", { subject: `session:${entry.id}` })
     this.#move(entry, "restore", {})
+    let live: Live | undefined
     try {
-      const live = await this.#parts.sandboxes.start(sandbox, plan, signal)
+      live = await this.#parts.sandboxes.start(sandbox, plan, signal)
       await equip(live, entry.record)
       entry.hasDied = false
       this.#move(entry, "ready", { reason: undefined, detail: undefined })
@@ -418,10 +430,11 @@ export class Sessions {
       entry.used()
       return shown(entry.record)
     } catch (failure) {
+      if (live) await this.#parts.sandboxes.stop(live, 0)
       const isLost = Fault.from(failure).code === "not_found"
       const detail = messageOf(failure)
-      if (isLost) this.#move(entry, "fail", { reason: "lost", detail, sandbox: undefined })
-      else this.#move(entry, "lose", { reason: "start", detail })
+      if (isLost) this.#finish(entry, "fail", { reason: "lost", detail, sandbox: undefined })
+      else this.#finish(entry, "lose", { reason: "start", detail })
       throw failure
     }
   }
@@ -435,13 +448,13 @@ export class Sessions {
     this.#move(entry, "stop", { reason, sandbox: dropsFiles ? undefined : sandbox })
     entry.live = undefined
     if (live) await this.#parts.sandboxes.stop(live, graceMs)
-    if (dropsFiles && sandbox !== undefined) await this.#parts.sandboxes.destroy(sandbox, plan.driver)
-    return this.#move(entry, "end", {})
+    if (dropsFiles && sandbox !== undefined) await this.#parts.sandboxes.destroy(sandbox, plan)
+    return this.#finish(entry, "end", {})
   }
 
   #move(entry: Entry, move: Move, changes: Partial<SessionRecord>): SessionData {
     const state = moved(entry.record, move)
-    this.#parts.store.atomically(() => this.#write(entry, { ...entry.record, ...changes, state }))
+    this.#write(entry, { ...entry.record, ...changes, state })
     const isNew = move === "ready" && entry.record.createdAt === entry.record.usedAt
     this.events.append({ id: entry.id, event: isNew ? "created" : "changed", session: shown(entry.record) })
     this.#parts.log("info", "session.move", { session: entry.id, move, state, reason: entry.record.reason })
@@ -449,6 +462,18 @@ export class Sessions {
     else this.#entries.set(entry.id, entry)
     this.#parts.wake()
     return shown(entry.record)
+  }
+
+  /** The end of a move: what it says has happened. If it cannot be written down now, it is as soon as that can be. */
+  #finish(entry: Entry, move: Move, changes: Partial<SessionRecord>): SessionData {
+    this.#owed.set(entry.id, () => void this.#move(entry, move, changes))
+    this.#pay(entry.id)
+    return shown(entry.record)
+  }
+
+  #pay(id: SessionId): void {
+    this.#owed.get(id)?.()
+    this.#owed.delete(id)
   }
 
   #write(entry: Entry, record: SessionRecord): void {
@@ -460,7 +485,10 @@ export class Sessions {
   #turn<T>(which: string, work: (entry: Entry) => Promise<T>): Promise<T> {
     const { id } = this.record(which)
     // Looked up again when it is its turn: what came before may have changed or deleted it.
-    return this.#turns.take(id, () => work(this.#entry(id)))
+    return this.#turns.take(id, async () => {
+      this.#pay(id)
+      return await work(this.#entry(id))
+    })
   }
 
   #entry(which: string): Entry {

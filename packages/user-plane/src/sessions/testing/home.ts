@@ -77,7 +77,7 @@ export class Home implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     const engine = await this.open()
     for (const { id } of engine.sessions.list({ limit: 200 }).items) await engine.sessions.delete(id)
-    for (const { id, plan } of engine.store.sandboxes()) await engine.sandboxes.destroy(id, plan.driver)
+    for (const { id, plan } of engine.store.sandboxes()) await engine.sandboxes.destroy(id, plan)
     await this.close()
     rmSync(this.root, { recursive: true, force: true })
   }

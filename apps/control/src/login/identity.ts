@@ -1,0 +1,149 @@
+import type { Clock } from "@warren/base/clock.ts"
+import { Fault } from "@warren/base/fault.ts"
+import type { Statement } from "@warren/protocol/statement.ts"
+import { TokenScope } from "@warren/protocol/token-scope.ts"
+import { hashOf, isSame } from "../secret.ts"
+import type { SignInRow } from "../store/sign-ins.ts"
+import type { Store } from "../store/store.ts"
+import type { Bearer, TokenRow } from "../store/tokens.ts"
+import type { UserRow } from "../store/users.ts"
+import type { Principal } from "../visit.ts"
+import type { Cookies } from "./cookie.ts"
+import type { LastUse } from "./last-use.ts"
+
+export const signInLimits = {
+  lifeMs: 30 * 24 * 3600_000,
+  /** Unused for this long, it is over. */
+  idleMs: 7 * 24 * 3600_000,
+  perUserMax: 50,
+} as const
+
+const forAdmins = new Set<TokenScope>(["admin", "metrics:read"])
+const all: ReadonlySet<TokenScope> = new Set(TokenScope.options)
+const secretCharsMax = 128
+
+interface IdentityParts {
+  readonly store: Store
+  readonly cookies: Cookies
+  readonly origin: string
+  /** Of the machine's own user, where there is one. */
+  readonly tokenFile: { readonly token: string; readonly userId: string } | undefined
+  readonly requestsPerMinute: number
+  readonly lastUse: LastUse
+  readonly clock: Clock
+}
+
+/** Finds out who is asking, from a token or a cookie and nothing else. */
+export class Identity {
+  readonly #parts: IdentityParts
+
+  constructor(parts: IdentityParts) {
+    this.#parts = parts
+  }
+
+  /** Undefined when nothing was shown; throws when what was shown does not count. */
+  async of(request: Request): Promise<Principal | undefined> {
+    const authorization = request.headers.get("authorization")
+    if (authorization !== null) return this.#bearer(authorization)
+    const cookie = this.#parts.cookies.read(request, "sign-in")
+    if (cookie === undefined || cookie === "") return undefined
+    this.#checkOrigin(request)
+    const found = await this.#signIn(hashOf(cookie))
+    if (!found) throw refused()
+    return found
+  }
+
+  /** Whether what was shown for a request that is still going on counts now. */
+  async isStill({ via, hash, user }: Principal): Promise<boolean> {
+    if (via === "token") return (await this.#token(hash)) !== undefined
+    if (via === "sign-in") return (await this.#signIn(hash)) !== undefined
+    return (await this.#parts.store.users.byId(user.id))?.isDisabled === false
+  }
+
+  async #bearer(authorization: string): Promise<Principal> {
+    const [scheme = "", token = "", ...rest] = authorization.split(" ")
+    if (scheme.toLowerCase() !== "bearer" || rest.length > 0 || token.length > secretCharsMax) throw refused()
+    const { tokenFile } = this.#parts
+    if (tokenFile && isSame(token, tokenFile.token)) return this.#owner(tokenFile.userId)
+    const found = await this.#token(hashOf(token))
+    if (!found) throw refused()
+    return found
+  }
+
+  async #owner(userId: string): Promise<Principal> {
+    const user = await this.#parts.store.users.byId(userId)
+    if (!user || user.isDisabled) throw refused()
+    const quota = await this.#parts.store.users.quotaOf(userId)
+    return this.#principal({ user, quota }, { via: "token-file", viaId: "token-file", hash: "", scopes: all })
+  }
+
+  async #token(hash: string): Promise<Principal | undefined> {
+    const found = await this.#parts.store.tokens.byHash(hash)
+    if (!found || !this.#isGood(found.bearer.user, found.token.expiresAt)) return undefined
+    const { token, bearer } = found
+    this.#parts.lastUse.note("token", token.id, token.usedAt)
+    const scopes = new Set(token.scopes.split(" ").filter(isScope))
+    return this.#principal(bearer, { via: "token", viaId: token.id, hash, scopes }, token)
+  }
+
+  async #signIn(hash: string): Promise<Principal | undefined> {
+    const found = await this.#parts.store.signIns.byHash(hash)
+    if (!found || !this.#isGood(found.bearer.user, overAt(found.signIn))) return undefined
+    const { signIn, bearer } = found
+    this.#parts.lastUse.note("sign-in", signIn.id, signIn.usedAt)
+    return this.#principal(bearer, { via: "sign-in", viaId: signIn.id, hash, scopes: all })
+  }
+
+  #isGood(user: UserRow, overAt: number | undefined): boolean {
+    return !user.isDisabled && (overAt === undefined || overAt > this.#parts.clock.now())
+  }
+
+  #principal(
+    { user, quota }: Bearer,
+    shown: Pick<Principal, "via" | "viaId" | "hash" | "scopes">,
+    token?: TokenRow,
+  ): Principal {
+    // Looked at each time, so that somebody who is no admin any more has lost it at once.
+    const scopes =
+      user.role === "admin" ? shown.scopes : new Set([...shown.scopes].filter((scope) => !forAdmins.has(scope)))
+    const requestsPerMinute = {
+      user: quota.requestsPerMinute ?? this.#parts.requestsPerMinute,
+      token: token?.requestsPerMinute,
+    }
+    return { ...shown, user, scopes, limits: limitsOf(quota, token), requestsPerMinute }
+  }
+
+  /**
+   * A browser sends a cookie along with whatever any page makes it send. What changes something, or opens a WebSocket, has
+   * to come from a page of ours.
+   */
+  #checkOrigin(request: Request): void {
+    const isSafe = /^(GET|HEAD|OPTIONS)$/.test(request.method) && request.headers.get("upgrade") === null
+    if (isSafe) return
+    const origin = request.headers.get("origin")
+    const isOurs = origin === null ? request.headers.get("sec-fetch-site") === "same-origin" : origin === this.#parts.origin
+    if (!isOurs) throw new Fault("forbidden", "requests from other sites are not served")
+  }
+}
+
+function overAt({ expiresAt, usedAt }: SignInRow): number {
+  return Math.min(expiresAt, usedAt + signInLimits.idleMs)
+}
+
+function isScope(text: string): text is TokenScope {
+  return TokenScope.safeParse(text).success
+}
+
+function limitsOf({ sessionsMax }: Bearer["quota"], token: TokenRow | undefined): Statement["limits"] {
+  const limits = {
+    ...(sessionsMax === undefined ? {} : { sessionsMax }),
+    ...(token?.namePrefix === undefined ? {} : { namePrefix: token.namePrefix }),
+    ...(token?.sessionsMax === undefined ? {} : { prefixSessionsMax: token.sessionsMax }),
+  }
+  return Object.keys(limits).length === 0 ? undefined : limits
+}
+
+/** One answer for everything that is wrong with it. */
+function refused(): Fault {
+  return new Fault("unauthenticated", "a valid token is missing", { hint: "send Authorization: Bearer <token>" })
+}

@@ -1,0 +1,64 @@
+import { Fault, messageOf } from "@warren/base/fault.ts"
+import type { Log } from "@warren/base/log.ts"
+import type { Principal } from "./visit.ts"
+
+/** A revoked token's feeds and streams end within this. */
+const lookMs = 2_000
+
+interface Watched {
+  readonly principal: Principal
+  readonly controller: AbortController
+}
+
+/** Feeds and streams that go on: cut when what they were opened with counts no more. */
+export class Watch implements Disposable {
+  readonly #isStill: (principal: Principal) => Promise<boolean>
+  readonly #log: Log
+  readonly #open = new Set<Watched>()
+  readonly #timer: NodeJS.Timeout
+
+  constructor(isStill: (principal: Principal) => Promise<boolean>, log: Log) {
+    this.#isStill = isStill
+    this.#log = log
+    this.#timer = setInterval(() => void this.look(), lookMs)
+    this.#timer.unref()
+  }
+
+  /** Aborts when the principal may no more; whoever asked says when it is over. */
+  open(principal: Principal): { readonly signal: AbortSignal; close(): void } {
+    const watched: Watched = { principal, controller: new AbortController() }
+    this.#open.add(watched)
+    return { signal: watched.controller.signal, close: () => this.#open.delete(watched) }
+  }
+
+  /** Looks at everything that is open, once for each token or sign-in. */
+  async look(): Promise<void> {
+    const byVia = new Map<string, Watched[]>()
+    for (const watched of this.#open) {
+      const key = `${watched.principal.viaId} ${watched.principal.user.id}`
+      byVia.set(key, [...(byVia.get(key) ?? []), watched])
+    }
+    for (const group of byVia.values()) {
+      const [first] = group
+      if (first && !(await this.#still(first.principal))) for (const { controller } of group) controller.abort(over())
+    }
+  }
+
+  [Symbol.dispose](): void {
+    clearInterval(this.#timer)
+  }
+
+  /** A database that does not answer is no reason to cut everybody off. */
+  async #still(principal: Principal): Promise<boolean> {
+    try {
+      return await this.#isStill(principal)
+    } catch (thrown) {
+      this.#log("warn", "watch.failed", { message: messageOf(thrown) })
+      return true
+    }
+  }
+}
+
+function over(): Fault {
+  return new Fault("unauthenticated", "what this was opened with does not count any more")
+}
