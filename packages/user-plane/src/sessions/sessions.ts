@@ -259,7 +259,7 @@ export class Sessions {
         this.#attach(entry, next)
       } catch (failure) {
         // Nothing was lost: its files are those from before, and the next use starts it.
-        if (next) await this.#parts.sandboxes.destroy(next.id, next.plan.driver, next.wayOut)
+        if (next) await this.#parts.sandboxes.destroy(next.id, next.plan, next.wayOut)
         this.#finish(entry, "lose", { reason: "start", detail: messageOf(failure) })
         throw failure
       }
@@ -354,7 +354,7 @@ export class Sessions {
     } catch (failure) {
       this.#entries.delete(record.id)
       this.#owed.set(record.id, () => this.#parts.store.delete(record.id))
-      if (live) await this.#parts.sandboxes.destroy(live.id, live.plan.driver, live.wayOut)
+      if (live) await this.#parts.sandboxes.destroy(live.id, live.plan, live.wayOut)
       this.#pay(record.id)
       throw failure
     }

@@ -1,0 +1,176 @@
+import { Fault } from "@warren/base/fault.ts"
+import { isFeed, isStream, type Context, type Contract, type Entry, type Handlers } from "@warren/protocol/contract.ts"
+import type { Scoped } from "@warren/protocol/contract.ts"
+import type { Conversation } from "@warren/protocol/conversation.ts"
+import type { AuditLog } from "./audit/audit-log.ts"
+import type { Buckets } from "./buckets.ts"
+import { visitOf, type Visit } from "./visit.ts"
+import type { Watch } from "./watch.ts"
+
+type Handler = (input: unknown, context: Context) => unknown
+type AnyConversation = Conversation<unknown, unknown>
+type ScopedEntry = Scoped[string]
+
+interface GateParts {
+  readonly audit: AuditLog
+  readonly buckets: Buckets
+  readonly watch: Watch
+}
+
+/** What every call at the public door passes, whoever answers it: may they, how often, and who writes it down. */
+export class Gate {
+  readonly #parts: GateParts
+
+  constructor(parts: GateParts) {
+    this.#parts = parts
+  }
+
+  /** The same handlers, behind the gate. */
+  guard<C extends Scoped & Contract>(contract: C, handlers: Handlers<C>): Handlers<C> {
+    const entries = Object.entries(contract as Scoped).map(([name, entry]) => {
+      return [name, this.#guarded(name, entry, handlers[name] as Handler)]
+    })
+    return Object.fromEntries(entries) as Handlers<C>
+  }
+
+  /** Writes down what was refused before it came to a handler. */
+  noteRefusal(visit: Visit, action: string, result: string): void {
+    if (visit.isAudited) return
+    // Nonsense from one place must not fill the log with itself.
+    if (!visit.principal && this.#parts.buckets.take(`refused ${visit.address}`, refusalsPerMinute) > 0) return
+    this.#note(visit, action, result)
+  }
+
+  #guarded(name: string, entry: ScopedEntry, handler: Handler): Handler {
+    if (isFeed(entry)) return (input, context) => this.#feed(name, entry, input, context, handler)
+    if (isStream(entry)) return (input, context) => this.#stream(name, entry, input, context, handler)
+    return (input, context) => this.#call(name, entry, input, context, handler)
+  }
+
+  async #call(name: string, entry: ScopedEntry, input: unknown, context: Context, handler: Handler): Promise<unknown> {
+    const visit = visitOf(context)
+    try {
+      this.#admit(visit, name, entry, input)
+      const out = await handler(input, context)
+      this.#noteIfWorth(visit, name, entry, "ok")
+      return out
+    } catch (thrown) {
+      this.#noteIfWorth(visit, name, entry, Fault.from(thrown).code)
+      throw thrown
+    } finally {
+      // Who changed who may is on disk before anybody hears that it was done.
+      if (isAboutAccess(entry) && visit.isAudited) await this.#parts.audit.written()
+    }
+  }
+
+  #feed(name: string, entry: ScopedEntry, input: unknown, context: Context, handler: Handler): AsyncIterable<unknown> {
+    const visit = this.#opened(name, entry, input, context)
+    const watched = this.#parts.watch.open(visit.who)
+    const signal = AbortSignal.any([context.signal, watched.signal])
+    const items = handler(input, { ...context, signal }) as AsyncIterable<unknown>
+    return (async function* () {
+      try {
+        yield* items
+      } finally {
+        watched.close()
+      }
+    })()
+  }
+
+  async #stream(
+    name: string,
+    entry: ScopedEntry,
+    input: unknown,
+    context: Context,
+    handler: Handler,
+  ): Promise<AnyConversation> {
+    const visit = this.#opened(name, entry, input, context)
+    const watched = this.#parts.watch.open(visit.who)
+    const signal = AbortSignal.any([context.signal, watched.signal])
+    try {
+      const conversation = await (handler(input, { ...context, signal }) as Promise<AnyConversation>)
+      return whenOver(conversation, () => watched.close())
+    } catch (thrown) {
+      watched.close()
+      this.#noteIfWorth(visit, name, entry, Fault.from(thrown).code)
+      throw thrown
+    }
+  }
+
+  #opened(name: string, entry: ScopedEntry, input: unknown, context: Context): Visit {
+    const visit = visitOf(context)
+    try {
+      this.#admit(visit, name, entry, input)
+    } catch (thrown) {
+      this.#noteIfWorth(visit, name, entry, Fault.from(thrown).code)
+      throw thrown
+    }
+    this.#noteIfWorth(visit, name, entry, "ok")
+    return visit
+  }
+
+  #admit(visit: Visit, name: string, entry: ScopedEntry, input: unknown): void {
+    visit.call = name
+    visit.subject = subjectOf(input)
+    if (entry.scope === "open") return
+    const { scopes, user, viaId, requestsPerMinute } = visit.who
+    this.#spend(visit, `user ${user.id}`, requestsPerMinute.user)
+    if (requestsPerMinute.token !== undefined) this.#spend(visit, `token ${viaId}`, requestsPerMinute.token)
+    if (!scopes.has(entry.scope)) {
+      throw new Fault("forbidden", `this needs the scope ${entry.scope}`, { hint: "use a token that has it" })
+    }
+    if (isWorthNoting(entry)) this.#parts.audit.checkRoom()
+  }
+
+  #spend(visit: Visit, key: string, perMinute: number): void {
+    const waitS = this.#parts.buckets.take(key, perMinute)
+    if (waitS === 0) return
+    visit.headers.push(["retry-after", String(waitS)])
+    throw new Fault("limit", `more than ${perMinute} requests in a minute`, { hint: `try again in ${waitS} s` })
+  }
+
+  #noteIfWorth(visit: Visit, name: string, entry: ScopedEntry, result: string): void {
+    const isWorth = result === "ok" ? isWorthNoting(entry) : result !== "cancelled"
+    if (isWorth) this.#note(visit, name, result)
+    // Its answer says what became of it, and nobody looks at it again.
+    visit.isAudited = true
+  }
+
+  #note(visit: Visit, action: string, result: string): void {
+    visit.isAudited = true
+    const { principal, subject, address, requestId: request } = visit
+    const who = { user: principal?.user.id ?? "", via: principal?.viaId ?? "" }
+    this.#parts.audit.add({ ...who, action, subject, address, request, result })
+  }
+}
+
+const refusalsPerMinute = 60
+
+/** Everything but reading one's own: that is in the user's own access log. */
+function isWorthNoting(entry: Entry): boolean {
+  return entry.http?.startsWith("GET ") !== true || entry.scope === "admin"
+}
+
+function isAboutAccess({ scope }: ScopedEntry): boolean {
+  return scope === "open" || scope === "admin" || scope === "account:write"
+}
+
+/** The id of what a request is about. Names are the user's own and stay out. */
+function subjectOf(input: unknown): string {
+  if (typeof input !== "object" || input === null) return ""
+  const { id, session } = input as { id?: unknown; session?: unknown }
+  const named = session ?? id
+  return typeof named === "string" && /^[a-z]{3}_[0-9a-z]{20}$/.test(named) ? named : ""
+}
+
+function whenOver(conversation: AnyConversation, over: () => void): AnyConversation {
+  return {
+    next: () => conversation.next(),
+    send: (message) => conversation.send(message),
+    write: (bytes) => conversation.write(bytes),
+    [Symbol.asyncDispose]: () => {
+      over()
+      return conversation[Symbol.asyncDispose]()
+    },
+  }
+}

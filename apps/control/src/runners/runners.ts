@@ -1,0 +1,116 @@
+import { lstat } from "node:fs/promises"
+import type { Socket } from "node:net"
+import type { Clock } from "@warren/base/clock.ts"
+import { Fault } from "@warren/base/fault.ts"
+import { isFeed, type Context } from "@warren/protocol/contract.ts"
+import { RunnerLink } from "@warren/protocol/rpc/link.ts"
+import { remote } from "@warren/protocol/rpc/remote.ts"
+import { sessionOf, type StatementSigner } from "@warren/protocol/statement.ts"
+import { userPlane, type UserPlane } from "@warren/protocol/user-plane.ts"
+import { visitOf, type Principal } from "../visit.ts"
+
+export interface RunnerRoute {
+  readonly socket: string
+  readonly uid: number
+}
+
+type Handler = (input: unknown, context: Context) => unknown
+
+interface Known {
+  readonly route: RunnerRoute
+  readonly link: RunnerLink<typeof userPlane>
+  readonly plane: UserPlane
+  checkedAt: number
+}
+
+/** How long it may take until a route that was changed is used. */
+const recheckMs = 5_000
+
+/** Every user's runner. What is asked goes to the runner of whoever asks, with a statement that says so, and to no other. */
+export class Runners implements AsyncDisposable {
+  readonly #routeOf: (user: Principal["user"]) => Promise<RunnerRoute>
+  readonly #signer: StatementSigner
+  readonly #clock: Clock
+  readonly #known = new Map<string, Known>()
+
+  constructor(routeOf: (user: Principal["user"]) => Promise<RunnerRoute>, signer: StatementSigner, clock: Clock) {
+    this.#routeOf = routeOf
+    this.#signer = signer
+    this.#clock = clock
+  }
+
+  /** The user plane of whoever asks. */
+  handlers(): UserPlane {
+    const entries = Object.entries(userPlane).map(([name, entry]) => {
+      const key = name as keyof UserPlane
+      const ask = async (input: unknown, context: Context): Promise<unknown> =>
+        (((await this.#planeOf(visitOf(context).who)) as UserPlane)[key] as Handler)(input, context)
+      const follow = async function* (input: unknown, context: Context): AsyncGenerator<unknown> {
+        yield* (await ask(input, context)) as AsyncIterable<unknown>
+      }
+      return [name, isFeed(entry) ? follow : ask]
+    })
+    return Object.fromEntries(entries) as UserPlane
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all([...this.#known.values()].map(({ link }) => link[Symbol.asyncDispose]()))
+  }
+
+  async #planeOf({ user }: Principal): Promise<UserPlane> {
+    const known = this.#known.get(user.id)
+    const now = this.#clock.monotonic()
+    if (known && now - known.checkedAt < recheckMs) return known.plane
+    const route = await this.#routeOf(user)
+    const current = this.#known.get(user.id)
+    if (current?.route.socket === route.socket && current.route.uid === route.uid) {
+      current.checkedAt = now
+      return current.plane
+    }
+    const fresh = this.#open(route, now)
+    this.#known.set(user.id, fresh)
+    await current?.link[Symbol.asyncDispose]()
+    return fresh.plane
+  }
+
+  #open(route: RunnerRoute, now: number): Known {
+    const link = new OwnedLink(route)
+    const plane = remote(userPlane, {
+      client: () => link.client(),
+      connect: (signal) => link.connect(signal),
+      sign: (call, input, context) => this.#sign(call, input, visitOf(context).who),
+    })
+    return { route, link, plane, checkedAt: now }
+  }
+
+  #sign(call: string, input: unknown, { user, viaId, limits }: Principal): string {
+    const session = sessionOf(call, input)
+    const { scope } = userPlane[call as keyof typeof userPlane]
+    return this.#signer.sign({
+      user: user.name,
+      call,
+      ...(session === undefined ? {} : { session }),
+      scope,
+      token: viaId,
+      ...(limits === undefined ? {} : { limits }),
+    })
+  }
+}
+
+/** A link that connects only to a socket of whom it should be: somebody else's, at that path, would be told everything. */
+class OwnedLink extends RunnerLink<typeof userPlane> {
+  readonly #route: RunnerRoute
+
+  constructor(route: RunnerRoute) {
+    super(userPlane, route.socket, "control")
+    this.#route = route
+  }
+
+  override async connect(signal?: AbortSignal): Promise<Socket> {
+    const found = await lstat(this.#route.socket).catch(() => undefined)
+    if (found && (!found.isSocket() || found.uid !== this.#route.uid)) {
+      throw new Fault("unavailable", "your runner's socket is not your runner's", { hint: "tell an administrator" })
+    }
+    return super.connect(signal)
+  }
+}
