@@ -24,6 +24,8 @@ static void unlink_attacher(struct attacher *a) {
 static void close_attacher(struct attacher *a) {
     struct conn *c = a->conn;
     unlink_attacher(a);
+    // Input, a resize or a signal may be on its way to a program that has just ended.
+    c->peerMaySend = true;
     conn_end(c);
 }
 

@@ -55,8 +55,8 @@ static void linger_over(struct timer *t) { conn_free(owner_of(t, struct conn, ti
 // Closing a Unix socket with unread bytes resets the peer, which might then never read our last frame.
 static void finish(struct conn *c) {
     int unread = 0;
-    // Who was refused may still be sending; closed on at once, it would see a broken pipe instead of the reason.
-    if (!c->refused && ioctl(c->source.fd, FIONREAD, &unread) == 0 && unread == 0) {
+    // Who may still be sending would, closed on at once, see a broken pipe instead of the reason or the end.
+    if (!c->peerMaySend && ioctl(c->source.fd, FIONREAD, &unread) == 0 && unread == 0) {
         conn_free(c);
         return;
     }
@@ -327,7 +327,7 @@ void conn_fault(struct conn *c, const char *code, int error, const char *format,
     va_end(args);
     if (t.failed) text_free(&t);
     else conn_text(c, &t);
-    c->refused = true;
+    c->peerMaySend = true;
     conn_end(c);
 }
 

@@ -29,7 +29,7 @@ struct conn {
     struct text out;
     size_t outSent;
     struct timer timer;
-    bool paused, ending, lingering, sudo, pumping, refused;
+    bool paused, ending, lingering, sudo, pumping, peerMaySend;
     bool wantsFds; // a sudo shim's request comes with descriptors; nothing after it does
     int passed[3];
 };

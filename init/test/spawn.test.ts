@@ -1,6 +1,6 @@
 import { readdir, readFile, readlink } from "node:fs/promises"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { gid, Init, isRoot, uid } from "./client.ts"
+import { encode, gid, Init, isRoot, uid } from "./client.ts"
 
 let init: Init
 beforeAll(async () => void (init = await Init.start()))
@@ -112,6 +112,15 @@ describe("spawn", () => {
       Object.fromEntries(Array.from({ length: n }, (_, i) => [`V${i}`, "x"]))
     expect((await init.sh("env | grep -c ^V", { env: env(4096) })).out).toBe("4096\n")
     expect((await init.sh(":", { env: env(4097) })).last).toMatchObject({ code: "limit" })
+  })
+
+  it("takes what is still said to a program that has ended, so that its end is not lost with a broken pipe", async () => {
+    using wire = init.open({ op: "spawn", argv: ["true"], stdin: true })
+    expect(await wire.event()).toMatchObject({ ev: "started" })
+    expect(await wire.event()).toMatchObject({ ev: "exit", code: 0 })
+    expect(await wire.next()).toBeUndefined()
+    const failure = await new Promise((resolve) => wire.socket.write(encode('{"op":"eof"}'), resolve))
+    expect(failure).toBeFalsy()
   })
 
   it("feeds stdin, and end of file without it", async () => {

@@ -1,31 +1,87 @@
 import { version } from "@warren/base/build-info.ts"
+import type { Clock } from "@warren/base/clock.ts"
+import { Fault } from "@warren/base/fault.ts"
 import type { Log } from "@warren/base/log.ts"
+import { controlPlane, publicCalls } from "@warren/protocol/control-plane.ts"
 import { openApi } from "@warren/protocol/http/openapi.ts"
 import { answerFaults, routes } from "@warren/protocol/http/routes.ts"
-import { userPlane, type UserPlane } from "@warren/protocol/user-plane.ts"
+import type { TokenScope } from "@warren/protocol/token-scope.ts"
+import { userPlane } from "@warren/protocol/user-plane.ts"
 import { Hono } from "hono"
-import { onlyLocal } from "./guard.ts"
-import { checkToken } from "./token.ts"
+import { stream } from "hono/streaming"
+import type { Control } from "./control.ts"
+import { shownEntry } from "./desks/shapes.ts"
+import { onlyOurs } from "./guard.ts"
+import { joinPage, joinPolicy } from "./join-page.ts"
+import { oidcRoutes } from "./login/oidc-routes.ts"
+import type { Metrics } from "./observe/metrics.ts"
+import { observe, Visits } from "./observe/observe.ts"
+import type { Traces } from "./observe/traces.ts"
+import type { Visit } from "./visit.ts"
 
 interface AppParts {
-  readonly runner: UserPlane
-  readonly token: string
+  readonly control: Control
+  readonly metrics: Metrics
+  readonly traces: Traces | undefined
+  readonly publicUrl: URL
   readonly port: number
+  readonly clock: Clock
   readonly log: Log
+  /** It is told to stop: what comes is still answered, but who balances load should send no more. */
+  isStopping(): boolean
 }
 
 /** The public door. */
 export function app(parts: AppParts): Hono {
+  const { control, log } = parts
+  const { gate, identity, cookies, doorman, oidc } = control
+  const visits = new Visits()
   const app = new Hono()
-  answerFaults(app, parts.log)
-  app.use(onlyLocal(parts.port))
-  app.get("/health", (c) => c.json({ status: "ok", version }))
-  const document = openApi(userPlane, { version })
+  answerFaults(app, log)
+  app.use(observe(visits, { ...parts, gate }))
+  app.use(onlyOurs(parts.port, parts.publicUrl))
+  app.get("/health", (c) => {
+    const isStopping = parts.isStopping()
+    return c.json({ status: isStopping ? "stopping" : "ok", version }, isStopping ? 503 : 200)
+  })
+  const document = openApi(publicCalls, { version })
   app.get("/v1/openapi.json", (c) => c.json(document))
-  const caller = (request: Request): { name: string } => {
-    checkToken(request, parts.token)
-    return { name: "owner" }
+  app.get("/join", (c) => c.html(joinPage, 200, { "content-security-policy": joinPolicy }))
+  const caller = async (request: Request): Promise<Visit> => {
+    const visit = visits.of(request)
+    visit.principal = await identity.of(request)
+    return visit
   }
-  app.route("/", routes({ contract: userPlane, handlers: parts.runner, log: parts.log, caller }))
+  const known = async (request: Request): Promise<Visit> => {
+    const visit = await caller(request)
+    // Asked for here already: nothing of a stranger's request is read.
+    void visit.who
+    return visit
+  }
+  if (oidc) app.route("/", oidcRoutes({ oidc, doorman, cookies, gate, visit: visits.of }))
+  plainRoutes(app, parts, (request, scope) => known(request).then((visit) => needs(visit, scope)))
+  const controlHandlers = gate.guard(controlPlane, control.controlPlane)
+  app.route("/", routes({ contract: controlPlane, handlers: controlHandlers, log, caller }))
+  app.route("/", routes({ contract: userPlane, handlers: gate.guard(userPlane, control.userPlane), log, caller: known }))
   return app
+}
+
+/** What is not JSON, and so no call. */
+function plainRoutes(app: Hono, parts: AppParts, may: (request: Request, scope: TokenScope) => Promise<void>): void {
+  app.get("/metrics", async (c) => {
+    await may(c.req.raw, "metrics:read")
+    return c.text(parts.metrics.text(), 200, { "content-type": "text/plain; version=0.0.4; charset=utf-8" })
+  })
+  app.get("/v1/audit/export", async (c) => {
+    await may(c.req.raw, "admin")
+    await parts.control.audit.written()
+    c.header("content-type", "application/x-ndjson")
+    return stream(c, async (out) => {
+      for await (const row of parts.control.audit.all()) await out.write(`${JSON.stringify(shownEntry(row))}\n`)
+    })
+  })
+}
+
+function needs(visit: Visit, scope: TokenScope): void {
+  if (!visit.who.scopes.has(scope)) throw new Fault("forbidden", `this needs the scope ${scope}`)
 }

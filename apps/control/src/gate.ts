@@ -41,6 +41,12 @@ export class Gate {
     this.#note(visit, action, result)
   }
 
+  /** Writes down that somebody came back from their identity provider. */
+  async noteSignIn(visit: Visit, result: string): Promise<void> {
+    this.#note(visit, "login.oidc", result)
+    await this.#parts.audit.written()
+  }
+
   #guarded(name: string, entry: ScopedEntry, handler: Handler): Handler {
     if (isFeed(entry)) return (input, context) => this.#feed(name, entry, input, context, handler)
     if (isStream(entry)) return (input, context) => this.#stream(name, entry, input, context, handler)

@@ -5,14 +5,21 @@ import type { MiddlewareHandler } from "hono"
  * A page from anywhere can make a browser send requests to loopback. Only our own names are answered (a rebound DNS name
  * is not one), and only to our own pages.
  */
-export function onlyLocal(port: number): MiddlewareHandler {
-  const hosts = new Set([`localhost:${port}`, `127.0.0.1:${port}`, `[::1]:${port}`])
+export function onlyOurs(port: number, publicUrl: URL): MiddlewareHandler {
+  const local = [`localhost:${port}`, `127.0.0.1:${port}`, `[::1]:${port}`]
+  const hosts = new Set([...local, publicUrl.host])
+  const origins = new Set([...local.map((host) => `http://${host}`), publicUrl.origin])
   return async (c, next) => {
     if (!hosts.has(c.req.header("host") ?? "")) throw new Fault("forbidden", "this host name is not served here")
     const origin = c.req.header("origin")
-    if (origin !== undefined && !hosts.has(origin.replace(/^https?:\/\//, ""))) {
+    if (origin !== undefined && !origins.has(origin)) {
       throw new Fault("forbidden", "requests from other sites are not served")
     }
     await next()
+    if (c.res.status === 101) return
+    c.header("x-content-type-options", "nosniff")
+    c.header("referrer-policy", "no-referrer")
+    c.header("x-frame-options", "DENY")
+    c.header("cross-origin-resource-policy", "same-origin")
   }
 }

@@ -7,6 +7,8 @@ const Claims = z.object({
   sub: z.string().min(1).max(64),
   sid: z.string().min(1).max(64),
   aud: z.string().min(1).max(128),
+  /** Only this port of it; all of them when absent. */
+  port: z.int().min(1).max(65_535).optional(),
   iat: z.int(),
   exp: z.int(),
 })
@@ -23,14 +25,26 @@ export const gatewayOf = (user: string): string => `warren-gateway:${user}`
  */
 const header = Buffer.from(JSON.stringify({ alg: "EdDSA", typ: "warren-gateway+jwt" })).toString("base64url")
 
+/** Whether something is meant to be such a token, good or not: a program inside may have tokens of its own. */
+export function isGatewayToken(text: string): boolean {
+  return text.startsWith(`${header}.`)
+}
+
 /** A JWT (EdDSA) that opens one session at its user's gateway. */
 export function signGatewayToken(
   key: KeyObject,
-  facts: { readonly user: string; readonly session: string; readonly lifeS: number; readonly now: number },
+  facts: {
+    readonly user: string
+    readonly session: string
+    readonly port?: number | undefined
+    readonly lifeS: number
+    readonly now: number
+  },
 ): string {
   const iat = Math.floor(facts.now / 1000)
   const exp = iat + Math.min(facts.lifeS, gatewayTokenLimits.lifeS)
-  const claims: GatewayClaims = { sub: facts.user, sid: facts.session, aud: gatewayOf(facts.user), iat, exp }
+  const { user: sub, session: sid, port } = facts
+  const claims: GatewayClaims = { sub, sid, aud: gatewayOf(sub), ...(port === undefined ? {} : { port }), iat, exp }
   const signed = `${header}.${Buffer.from(JSON.stringify(claims)).toString("base64url")}`
   return `${signed}.${sign(null, Buffer.from(signed), key).toString("base64url")}`
 }

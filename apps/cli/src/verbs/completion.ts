@@ -6,6 +6,7 @@ import { completeVerb, completionScripts } from "../completion/scripts.ts"
 import { connectRunner, type Desk } from "../desk.ts"
 import { allPages } from "../runner/pages.ts"
 import type { Runner } from "../runner/runner.ts"
+import { familiarName } from "../terminal/image-name.ts"
 import { verb, type Verb } from "../verb.ts"
 
 const namesMax = 200
@@ -61,7 +62,7 @@ const askNames: Readonly<Record<Exclude<Completes, "file">, (runner: Runner) => 
     (await allPages((page) => runner.call("session.list", page), namesMax)).map(({ name }) => name),
   snapshot: async (runner) =>
     (await allPages((page) => runner.call("snapshot.list", page), namesMax)).map(({ id }) => id),
-  image: async (runner) => (await runner.call("image.list", {})).items.flatMap(({ names }) => names),
+  image: async (runner) => (await runner.call("image.list", {})).items.flatMap(({ names }) => names.map(familiarName)),
   workspace: async (runner) =>
     (await allPages((page) => runner.call("workspace.list", page), namesMax)).map(({ name }) => name),
   secret: async (runner) =>

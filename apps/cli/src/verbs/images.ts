@@ -1,5 +1,6 @@
 import { word } from "../arguments/word.ts"
 import { withRunner } from "../desk.ts"
+import { familiarName } from "../terminal/image-name.ts"
 import { record, table } from "../terminal/table.ts"
 import { ageText, bytesText } from "../terminal/units.ts"
 import { verb } from "../verb.ts"
@@ -20,7 +21,7 @@ const ls = verb({
       table(
         ["NAME", "SIZE", "AGE", "ID"],
         items.map(({ id, names, bytes, madeAt, isBuiltIn }) => [
-          names.join(", ") || "-",
+          names.map(familiarName).join(", ") || "-",
           isBuiltIn ? "built in" : bytesText(bytes),
           isBuiltIn ? "-" : ageText(madeAt),
           id.replace(/^sha256:/, "").slice(0, 12),
@@ -42,7 +43,7 @@ const inspect = verb({
     await desk.output.show(found, () =>
       [
         record({
-          names: found.names.join(", ") || "-",
+          names: found.names.map(familiarName).join(", ") || "-",
           id: found.id,
           made: found.madeAt,
           size: bytesText(found.bytes),

@@ -80,6 +80,15 @@ export class Users {
     await this.#sql.write(setCredential(id, "password", { subject: "", verifier }, now))
   }
 
+  async hasCredential(id: string): Promise<boolean> {
+    return (await this.#sql.all("SELECT kind FROM credentials WHERE user_id = ? LIMIT 1", [id])).length > 0
+  }
+
+  /** Whether anybody can sign in by themselves. */
+  async hasAnyCredential(): Promise<boolean> {
+    return (await this.#sql.all("SELECT kind FROM credentials LIMIT 1", [])).length > 0
+  }
+
   /** Whom an identity provider's subject (hashed) belongs to. */
   async byOidc(subject: string): Promise<UserRow | undefined> {
     const sql = `SELECT users.* FROM users JOIN credentials ON credentials.user_id = users.id

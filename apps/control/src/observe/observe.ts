@@ -1,0 +1,72 @@
+import type { Clock } from "@warren/base/clock.ts"
+import type { HttpBindings } from "@hono/node-server"
+import { Fault } from "@warren/base/fault.ts"
+import { publicCalls } from "@warren/protocol/control-plane.ts"
+import type { MiddlewareHandler } from "hono"
+import type { Gate } from "../gate.ts"
+import { Visit } from "../visit.ts"
+import { callNames } from "./call-names.ts"
+import type { Metrics } from "./metrics.ts"
+import { newSpan, traceparentOf, type Traces } from "./traces.ts"
+
+interface ObserveParts {
+  readonly gate: Gate
+  readonly metrics: Metrics
+  readonly traces: Traces | undefined
+  readonly clock: Clock
+}
+
+/** The visits that are going on, by their requests. */
+export class Visits {
+  readonly #visits = new WeakMap<Request, Visit>()
+
+  begin(request: Request, address: string): Visit {
+    const visit = new Visit(address)
+    this.#visits.set(request, visit)
+    return visit
+  }
+
+  readonly of = (request: Request): Visit => {
+    const visit = this.#visits.get(request)
+    if (!visit) throw new Fault("internal", "a request came in past the door")
+    return visit
+  }
+}
+
+const nameOf = callNames(publicCalls)
+const addressCharsMax = 64
+/** Refusals that say something about whoever asked. */
+const refusals: Readonly<Record<number, string>> = { 401: "unauthenticated", 403: "forbidden", 429: "limit" }
+
+/** Around every request: gives it its id, counts it, traces it, and writes down what was refused. */
+export function observe(visits: Visits, { gate, metrics, traces, clock }: ObserveParts): MiddlewareHandler {
+  return async (c, next) => {
+    const visit = visits.begin(c.req.raw, addressOf(c.env as Partial<HttpBindings> | undefined))
+    c.set("requestId", visit.requestId)
+    const span = newSpan(c.req.header("traceparent") ?? null)
+    const [startMs, started] = [clock.now(), clock.monotonic()]
+    metrics.inFlight++
+    try {
+      await next()
+    } finally {
+      metrics.inFlight--
+    }
+    const { status } = c.res
+    const call = visit.call ?? nameOf(c.req.method, c.req.path) ?? "other"
+    const ms = clock.monotonic() - started
+    metrics.observe({ call, status, seconds: ms / 1000 })
+    traces?.add({ ...span, name: call, startMs, endMs: startMs + ms, status })
+    const refusal = refusals[status]
+    if (refusal !== undefined) gate.noteRefusal(visit, call, refusal)
+    // A response that upgrades to a WebSocket is not one that headers can be set on.
+    if (status === 101 || status === 426) return
+    if (traces) c.header("traceparent", traceparentOf(span))
+    c.header("x-request-id", visit.requestId)
+    for (const [name, value] of visit.headers) c.header(name, value, { append: true })
+  }
+}
+
+/** Whoever connected. What a header says about it is only what somebody said. */
+function addressOf(env: Partial<HttpBindings> | undefined): string {
+  return (env?.incoming?.socket.remoteAddress ?? "").slice(0, addressCharsMax)
+}

@@ -1,0 +1,74 @@
+import { createHash, randomBytes } from "node:crypto"
+import type { Clock } from "@warren/base/clock.ts"
+import { gatewayLimits } from "./limits.ts"
+
+/** Who was let in, and to what. */
+export interface Grant {
+  readonly user: string
+  readonly session: string
+  /** A port or a tunnel's name: one preview's cookie is nothing to another. */
+  readonly target: string
+  /** With it, the link's tunnel: gone with it. */
+  readonly tunnel?: string | undefined
+  /** Where a token was for one port only: a name that leads to another port later is not what was granted. */
+  readonly port?: number | undefined
+}
+
+interface Kept {
+  readonly grant: Grant
+  readonly endsAt: number
+  goodUntil: number
+  sentAt: number
+}
+
+/**
+ * The cookies that were given. They are random and known here only by their hashes; a runner that starts again knows none,
+ * and browsers are sent to sign in again.
+ */
+export class Grants {
+  readonly #clock: Clock
+  readonly #kept = new Map<string, Kept>()
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  /** A new cookie's value. */
+  issue(grant: Grant): string {
+    const value = randomBytes(32).toString("base64url")
+    const now = this.#clock.monotonic()
+    const { cookieIdleMs, cookieLifeMs, cookiesMax } = gatewayLimits
+    const [oldest] = this.#kept.keys()
+    if (oldest !== undefined && this.#kept.size >= cookiesMax) this.#kept.delete(oldest)
+    this.#kept.set(hashOf(value), { grant, endsAt: now + cookieLifeMs, goodUntil: now + cookieIdleMs, sentAt: now })
+    return value
+  }
+
+  /** What the first good one of these cookies grants for this, and its value when the browser should be told again to keep it. */
+  find(values: readonly string[], wanted: Pick<Grant, "session" | "target">): { grant: Grant; again?: string } | undefined {
+    const now = this.#clock.monotonic()
+    for (const value of values) {
+      const key = hashOf(value)
+      const kept = this.#kept.get(key)
+      if (!kept || kept.grant.session !== wanted.session || kept.grant.target !== wanted.target) continue
+      this.#kept.delete(key)
+      if (now >= kept.goodUntil || now >= kept.endsAt) continue
+      kept.goodUntil = now + gatewayLimits.cookieIdleMs
+      // Last again: what is dropped for want of room is what nobody uses.
+      this.#kept.set(key, kept)
+      if (now - kept.sentAt < gatewayLimits.cookieAgainMs) return { grant: kept.grant }
+      kept.sentAt = now
+      return { grant: kept.grant, again: value }
+    }
+    return undefined
+  }
+
+  /** What is granted for a session, or for a tunnel, is granted no longer. */
+  revoke(isRevoked: (grant: Grant) => boolean): void {
+    for (const [key, { grant }] of this.#kept) if (isRevoked(grant)) this.#kept.delete(key)
+  }
+}
+
+export function hashOf(value: string): string {
+  return createHash("sha256").update(value).digest("base64url")
+}

@@ -1,0 +1,63 @@
+import { randomBytes } from "node:crypto"
+import type { Clock } from "@warren/base/clock.ts"
+import { ticketPrefix } from "./credentials.ts"
+import { hashOf, type Grant } from "./grants.ts"
+import { gatewayLimits } from "./limits.ts"
+
+interface Ticket {
+  readonly grant: Grant
+  readonly host: string
+  readonly endsAt: number
+}
+
+/** What may be used once: tickets from the gateway's paths to a preview's own host name, and tokens that were in a URL. */
+export class OneTime {
+  readonly #clock: Clock
+  readonly #tickets = new Map<string, Ticket>()
+  /** Until when it would have been good. */
+  readonly #burned = new Map<string, number>()
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  ticket(grant: Grant, host: string): string {
+    const value = `${ticketPrefix}${randomBytes(32).toString("base64url")}`
+    keep(this.#tickets, gatewayLimits.ticketsMax, hashOf(value), {
+      ...{ grant, host },
+      endsAt: this.#clock.monotonic() + gatewayLimits.ticketMs,
+    })
+    return value
+  }
+
+  /** What it was made for; whatever comes of it, it is used now. */
+  redeem(value: string, host: string): Grant | undefined {
+    const key = hashOf(value)
+    const ticket = this.#tickets.get(key)
+    this.#tickets.delete(key)
+    return ticket && ticket.host === host && this.#clock.monotonic() < ticket.endsAt ? ticket.grant : undefined
+  }
+
+  /** False when it was burned before. */
+  burn(token: string, forMs: number): boolean {
+    if (this.isBurned(token)) return false
+    const now = this.#clock.monotonic()
+    for (const [key, until] of this.#burned) {
+      if (until > now) break
+      this.#burned.delete(key)
+    }
+    keep(this.#burned, gatewayLimits.burnedMax, hashOf(token), now + forMs)
+    return true
+  }
+
+  isBurned(token: string): boolean {
+    return (this.#burned.get(hashOf(token)) ?? 0) > this.#clock.monotonic()
+  }
+}
+
+/** The oldest goes when there are too many. */
+function keep<T>(map: Map<string, T>, max: number, key: string, value: T): void {
+  const [oldest] = map.keys()
+  if (oldest !== undefined && map.size >= max) map.delete(oldest)
+  map.set(key, value)
+}
