@@ -427,7 +427,7 @@ describe("--json", () => {
     ["cp", "cp package.json j:/tmp/x"],
     ["forward", "forward j 0", /invalid/],
     ["images ls", "images ls"],
-    ["images inspect", "images inspect host"],
+    ["images inspect", "images inspect none", /not_found/],
     ["images pull", "images pull localhost:1/none:1", /unavailable|not_found|forbidden|timeout/],
     ["images import", "images import none.tar", /not_found/],
     ["images build", "images build . --name x", /not_found/],

@@ -51,6 +51,7 @@ export interface ControlOptions {
 export interface Control extends AsyncDisposable {
   readonly store: Store
   readonly audit: AuditLog
+  readonly watch: Watch
   readonly gate: Gate
   readonly identity: Identity
   readonly cookies: Cookies
@@ -98,6 +99,6 @@ export async function openControl(options: ControlOptions): Promise<Control> {
     ...gatewayDesk(runners.handlers(), key, clock),
   }
   const owned = scope.move()
-  const parts = { store, audit, gate, identity, cookies, doorman, invites, oidc, controlPlane }
+  const parts = { store, audit, watch, gate, identity, cookies, doorman, invites, oidc, controlPlane }
   return { ...parts, userPlane: runners.handlers(), [Symbol.asyncDispose]: () => owned.close() }
 }

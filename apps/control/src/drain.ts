@@ -1,27 +1,25 @@
 import type { Clock } from "@warren/base/clock.ts"
-import type { Metrics } from "./observe/metrics.ts"
 
 const lookMs = 20
 
 interface Drainable {
   close(): unknown
+  once(event: "close", listener: () => void): unknown
   closeIdleConnections?(): void
-  closeAllConnections?(): void
 }
 
 /**
- * Ends a server in order: nobody new is let in, what was asked is answered, and after a while what is left is cut: feeds
- * and streams go on for ever, and their readers come back with `after`.
+ * Ends a server in order: nobody new is let in, and what was asked is answered. False when that took longer than it may:
+ * then something is left to be cut.
  */
-export async function drain(server: Drainable, metrics: Metrics, drainMs: number, clock: Clock): Promise<void> {
-  const gone = new Promise<void>((resolve) => (server as unknown as NodeJS.EventEmitter).once("close", resolve))
+export async function drain(server: Drainable, drainMs: number, clock: Clock): Promise<boolean> {
+  let isClosed = false
+  server.once("close", () => (isClosed = true))
   server.close()
   const deadline = clock.monotonic() + drainMs
-  while (metrics.inFlight > 0 && clock.monotonic() < deadline) {
-    server.closeIdleConnections?.()
+  // Connections that were kept open for another request have to be told, each when its answer is out.
+  for (server.closeIdleConnections?.(); !isClosed && clock.monotonic() < deadline; server.closeIdleConnections?.()) {
     await clock.sleep(lookMs)
   }
-  server.closeIdleConnections?.()
-  server.closeAllConnections?.()
-  await gone
+  return isClosed
 }

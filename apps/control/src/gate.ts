@@ -71,7 +71,7 @@ export class Gate {
 
   #feed(name: string, entry: ScopedEntry, input: unknown, context: Context, handler: Handler): AsyncIterable<unknown> {
     const visit = this.#opened(name, entry, input, context)
-    const watched = this.#parts.watch.open(visit.who)
+    const watched = this.#parts.watch.open("feed", visit.who)
     const signal = AbortSignal.any([context.signal, watched.signal])
     const items = handler(input, { ...context, signal }) as AsyncIterable<unknown>
     return (async function* () {
@@ -91,7 +91,7 @@ export class Gate {
     handler: Handler,
   ): Promise<AnyConversation> {
     const visit = this.#opened(name, entry, input, context)
-    const watched = this.#parts.watch.open(visit.who)
+    const watched = this.#parts.watch.open("stream", visit.who)
     const signal = AbortSignal.any([context.signal, watched.signal])
     try {
       const conversation = await (handler(input, { ...context, signal }) as Promise<AnyConversation>)

@@ -1,36 +1,78 @@
 import { once } from "node:events"
+import { readFile } from "node:fs/promises"
+import { userInfo } from "node:os"
+import { join } from "node:path"
 import { serve } from "@hono/node-server"
 import { build } from "@warren/base/build-info.ts"
+import { systemClock } from "@warren/base/clock.ts"
+import { Fault } from "@warren/base/fault.ts"
 import { createLog } from "@warren/base/log.ts"
 import { Scope } from "@warren/base/scope.ts"
 import { load } from "@warren/base/settings.ts"
 import { WebSockets } from "@warren/protocol/http/web-socket.ts"
-import { rpcSocketOf, tokenFileOf } from "@warren/protocol/places.ts"
-import { RunnerLink } from "@warren/protocol/rpc/link.ts"
-import { userPlane } from "@warren/protocol/user-plane.ts"
+import { controlRootOf, controlSocketOf } from "@warren/protocol/places.ts"
 import { app } from "./app.ts"
+import { openControl } from "./control.ts"
+import { drain } from "./drain.ts"
+import { Metrics } from "./observe/metrics.ts"
+import { Traces } from "./observe/traces.ts"
+import { firstLink } from "./owner.ts"
 import { settings } from "./settings.ts"
-import { openToken } from "./token.ts"
 
 process.umask(0o077)
 const config = load(settings, process.env)
 const log = createLog((line) => process.stdout.write(line)).with({ app: "control" })
+const clock = systemClock
+const isSingle = config.users === "single"
+const me = userInfo()
+if (!isSingle && me.uid === 0) {
+  throw new Fault("forbidden", "with many users the control plane does not run as root", {
+    hint: "give it an account of its own, without rights",
+  })
+}
 
 await using scope = new Scope()
-const token = await openToken(tokenFileOf(config.home))
-const runner = scope.use(new RunnerLink(userPlane, rpcSocketOf(config.home), "control"))
-const { fetch } = app({ runner: runner.handlers(), token, port: config.port, log })
-const sockets = new WebSockets()
-const server = serve({ fetch, port: config.port, hostname: "127.0.0.1", websocket: sockets })
+const folder = controlRootOf(config.home)
+const publicUrl = new URL(config.publicUrl || `http://localhost:${config.port}`)
+const secret = config.oidcSecretFile === "" ? "" : (await readFile(config.oidcSecretFile, "utf8")).trim()
+const control = scope.use(
+  await openControl({
+    folder,
+    database: config.database || join(folder, "control.db"),
+    publicUrl,
+    owner: isSingle ? { name: me.username, socket: controlSocketOf(config.home), uid: me.uid } : undefined,
+    runners: isSingle ? "" : config.runners,
+    requestsPerMinute: config.requestsPerMinute,
+    auditMax: config.auditMax,
+    oidc: config.oidcIssuer
+      ? { issuer: config.oidcIssuer, client: config.oidcClient, secret, nameClaim: config.oidcName }
+      : undefined,
+    clock,
+    log,
+  }),
+)
+const metrics = new Metrics()
+metrics.gauge("warren_audit_waiting", "Audit entries that are not written yet.", () => control.audit.waiting)
+const traces = config.otlp ? scope.use(new Traces(config.otlp, log)) : undefined
+const stop = new AbortController()
+const isStopping = (): boolean => stop.signal.aborted
+const { fetch } = app({ control, metrics, traces, publicUrl, port: config.port, clock, log, isStopping })
+const sockets = scope.use(new WebSockets())
+const server = serve({ fetch, port: config.port, hostname: config.listen, websocket: sockets })
 await once(server, "listening")
 scope.defer(async () => {
-  server.close()
-  // Streams that are open would hold the end back for ever; their readers come back with `after`.
+  control.watch.endFeeds()
+  if (await drain(server, config.drainS * 1000, clock)) return
+  const closed = once(server, "close")
   if ("closeAllConnections" in server) server.closeAllConnections()
   sockets[Symbol.dispose]()
-  await once(server, "close")
+  await closed
 })
 log("info", "control.ready", { port: config.port, pid: process.pid, build })
+const link = await firstLink(control.store, control.invites, isSingle ? me.username : undefined)
+// Not into the log, which is kept: whoever reads it within a quarter of an hour would be let in.
+if (link !== undefined) process.stderr.write(`Sign in to Warren, once, within 15 minutes: ${link}\n`)
 
 await Promise.race([once(process, "SIGTERM"), once(process, "SIGINT")])
+stop.abort()
 log("info", "control.stopping")

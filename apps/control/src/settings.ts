@@ -39,7 +39,7 @@ export const settings = {
   oidcSecretFile: text("WARREN_OIDC_SECRET_FILE", "", "The file with its secret; a public client when unset."),
   oidcName: text("WARREN_OIDC_NAME", "preferred_username", "The claim with the user's name."),
   otlp: text("OTEL_EXPORTER_OTLP_ENDPOINT", "", "Where traces go (OTLP over HTTP); nowhere when unset."),
-  drainS: count("WARREN_DRAIN_S", 10, "How long requests may take to end when it is told to stop, in seconds.", {
+  drainS: count("WARREN_DRAIN_S", 5, "How long requests may take to end when it is told to stop, in seconds.", {
     min: 0,
     max: 3600,
   }),

@@ -6,6 +6,7 @@ import type { Principal } from "./visit.ts"
 const lookMs = 2_000
 
 interface Watched {
+  readonly kind: "feed" | "stream"
   readonly principal: Principal
   readonly controller: AbortController
 }
@@ -25,8 +26,8 @@ export class Watch implements Disposable {
   }
 
   /** Aborts when the principal may no more; whoever asked says when it is over. */
-  open(principal: Principal): { readonly signal: AbortSignal; close(): void } {
-    const watched: Watched = { principal, controller: new AbortController() }
+  open(kind: Watched["kind"], principal: Principal): { readonly signal: AbortSignal; close(): void } {
+    const watched: Watched = { kind, principal, controller: new AbortController() }
     this.#open.add(watched)
     return { signal: watched.controller.signal, close: () => this.#open.delete(watched) }
   }
@@ -44,6 +45,11 @@ export class Watch implements Disposable {
     }
   }
 
+  /** Ends the feeds, which would never end by themselves; their readers come back with `after`. */
+  endFeeds(): void {
+    for (const { kind, controller } of this.#open) if (kind === "feed") controller.abort(stopping())
+  }
+
   [Symbol.dispose](): void {
     clearInterval(this.#timer)
   }
@@ -57,6 +63,10 @@ export class Watch implements Disposable {
       return true
     }
   }
+}
+
+function stopping(): Fault {
+  return new Fault("unavailable", "Warren is stopping", { hint: "come back and ask for what came after" })
 }
 
 function over(): Fault {

@@ -19,7 +19,8 @@ export interface Asked<E extends Entry> {
 }
 
 export function respond(c: HonoContext, fault: Fault, status: number = faultCodes[fault.code].status): Response {
-  const requestId = `req_${randomBytes(10).toString("hex")}`
+  // Whoever serves these routes may have given the request an id already.
+  const requestId = (c.get("requestId") as string | undefined) ?? `req_${randomBytes(10).toString("hex")}`
   const body = { error: { ...fault.toData(), requestId } }
   return c.json(body, status as ContentfulStatusCode, { "x-request-id": requestId })
 }

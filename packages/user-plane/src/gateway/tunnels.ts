@@ -20,7 +20,7 @@ type Input<K extends keyof typeof tunnelCalls> = Received<typeof tunnelCalls, K>
 const eventsKept = 1_000
 
 /** Names for ports inside sessions, and who may reach them. */
-export class Tunnels {
+export class Tunnels implements AsyncDisposable {
   readonly events = new Journal<TunnelEvent>(eventsKept, Date.now() * 1000)
   readonly #store: TunnelStore
   readonly #sessions: Sessions
@@ -28,12 +28,15 @@ export class Tunnels {
   /** By `session name`, as on disk: asked for with every request. */
   readonly #known = new Map<string, TunnelRecord>()
   readonly #listeners = new Set<(gone: Tunnel) => void>()
+  readonly #stop = new AbortController()
+  readonly #watching: Promise<void>
 
   constructor(database: Database, sessions: Sessions, clock: Clock) {
     this.#store = new TunnelStore(database)
     this.#sessions = sessions
     this.#clock = clock
     for (const record of this.#store.all()) this.#known.set(keyOf(record.tunnel), record)
+    this.#watching = this.#watch(sessions.events.last)
   }
 
   create({ session: which, name, port, protocol, visibility }: Input<"tunnel.create">): { tunnel: Tunnel; token?: string } {
@@ -96,9 +99,29 @@ export class Tunnels {
     return { [Symbol.dispose]: () => void this.#listeners.delete(listener) }
   }
 
-  /** Its session is deleted, and so are they, on disk already. */
-  forgetSession(session: string): void {
-    for (const record of this.#known.values()) if (record.tunnel.session === session) this.#forget(record)
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#stop.abort()
+    await this.#watching
+  }
+
+  /** A session that is deleted has taken its tunnels along on disk; here and for those who follow they go now. */
+  async #watch(after: number): Promise<void> {
+    const { signal } = this.#stop
+    try {
+      for await (const { item } of this.#sessions.events.read(after, signal))
+        if (item.event === "deleted") this.#forgetAll(({ session }) => session === item.id)
+    } catch (thrown) {
+      if (signal.aborted) return
+      // Fallen behind: what the disk no longer has is gone.
+      const kept = new Set(this.#store.all().map(({ tunnel }) => tunnel.id))
+      this.#forgetAll(({ id }) => !kept.has(id))
+      if (!(thrown instanceof Fault)) throw thrown
+      return this.#watch(this.#sessions.events.last)
+    }
+  }
+
+  #forgetAll(isGone: (tunnel: Tunnel) => boolean): void {
+    for (const record of [...this.#known.values()]) if (isGone(record.tunnel)) this.#forget(record)
   }
 
   #forget({ tunnel }: TunnelRecord): void {
