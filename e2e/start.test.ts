@@ -74,7 +74,7 @@ describe("npm start", () => {
   test("lets the log be followed from where a reader was", async () => {
     await using warren = await Warren.start()
     const seen = await firstEvent(warren, {})
-    expect(seen.event).toBe("runner.ready")
+    expect(seen.event).toBe("sessions.found")
     const later = { authorization: `Bearer ${await warren.token()}`, "last-event-id": String(seen.id - 1) }
     expect((await firstEvent(warren, later)).id).toBe(seen.id)
     const { entries } = (await (await warren.get("/v1/logs?limit=1")).json()) as { entries: { seq: number }[] }

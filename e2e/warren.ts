@@ -24,7 +24,9 @@ export class Warren implements AsyncDisposable {
   static async start(home?: string): Promise<Warren> {
     const folder = home ?? (await mkdtemp(join(tmpdir(), "we-")))
     const port = await freePort()
-    const env = { ...process.env, WARREN_HOME: folder, WARREN_PORT: String(port) }
+    // Sandboxes that wait for sessions outlive a Warren as all do: a test that leaves nothing behind has none of them.
+    const noPool = { WARREN_POOL_MB: "0", WARREN_POOL_LEAST: "0" }
+    const env = { ...process.env, ...noPool, WARREN_HOME: folder, WARREN_PORT: String(port) }
     const child = spawn(process.execPath, ["tools/enter.mjs", "start"], {
       cwd: root,
       env,

@@ -29,6 +29,8 @@ const programs: Readonly<Record<string, string>> = {
   doctor: "tools/doctor.ts",
   // The SQL of users runs apart from the runner.
   sql: "packages/user-plane/src/database/child.ts",
+  // What an ordinary user's layers are handled by, in a user namespace.
+  keeper: "packages/user-plane/src/images/keeper/program.ts",
 }
 
 /** Compiles the C programs and bundles each program into one file, unless what is there was made from these very sources. */

@@ -7,6 +7,7 @@ import { openOciDriver } from "@warren/drivers/oci/driver.ts"
 import { homeSetting, runnerRootOf } from "@warren/protocol/places.ts"
 import type { ImageEvent } from "@warren/user-plane/images/events.ts"
 import { Images } from "@warren/user-plane/images/images.ts"
+import { keeperFor } from "@warren/user-plane/images/keeper/open.ts"
 import { buildShipped, shippedImages, type ShippedImage } from "@warren/user-plane/images/shipped/shipped.ts"
 import { prepare } from "./prepare.ts"
 
@@ -42,7 +43,9 @@ async function make(image: ShippedImage): Promise<void> {
       log: silentLog,
     }),
   )
-  const images = scope.use(await Images.open({ root: driver.imagesFolder ?? join(root, "images"), log: silentLog }))
+  const keeper = keeperFor(driver, resolve("dist/keeper.js"))
+  const imagesRoot = driver.imagesFolder ?? join(root, "images")
+  const images = scope.use(await Images.open({ root: imagesRoot, log: silentLog, keeper }))
   const options = { images, driver, recipes: resolve("images"), progress: show, signal: stop.signal }
   const id = await buildShipped(image, options)
   const { bytes, layers } = images.inspect(id)

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "cgroup.h"
 #include "foreign.h"
+#include "inside.h"
 #include "loop.h"
 #include "outer.h"
 #include "request.h"
@@ -20,12 +21,15 @@
 int main(int count, char **arguments)
 {
 	const char *ids = NULL;
+	if (count > 3 && strcmp(arguments[1], "--inside") == 0)
+		inside_run(arguments[2], arguments + 3);
 	for (int i = 1; i < count; i += 2) {
 		bool paired = i + 1 < count;
 		if (paired && strcmp(arguments[i], "--ids") == 0)
 			ids = arguments[i + 1];
 		else if (!paired || strcmp(arguments[i], "--root") != 0 || !request_add_root(arguments[i + 1])) {
-			dprintf(2, "usage: warren-launch --root DIR [--root DIR …] [--ids UID:GID:COUNT]   (absolute; frames on standard input and output)\n");
+			dprintf(2, "usage: warren-launch --root DIR [--root DIR …] [--ids UID:GID:COUNT]   (absolute; frames on standard input and output)\n"
+			           "       warren-launch --inside UID:GID:COUNT PROGRAM [ARG …]\n");
 			return 2;
 		}
 	}

@@ -1,4 +1,4 @@
-import { faultCodes, Fault } from "@warren/base/fault.ts"
+import { faultCodes, Fault, isCancellation, messageOf } from "@warren/base/fault.ts"
 import { findPlace } from "./config/place.ts"
 import { findVerb } from "./find-verb.ts"
 import { overview, verbHelp } from "./help.ts"
@@ -31,13 +31,19 @@ export async function runCli(args: readonly string[], terminal: Terminal, progra
     return (await run({ terminal, output, interrupts, signal: interrupts.signal, programs, place })) ?? 0
   } catch (thrown) {
     if (isBroken) return brokenPipeExitCode
-    const fault = Fault.from(thrown)
+    const fault = faultOf(thrown)
     // Who pressed Ctrl-C knows.
     if (fault.code === "cancelled" && interrupts.exitCode !== undefined) return interrupts.exitCode
     output.fail(fault)
     if (fault.code === "internal" && terminal.env["WARREN_DEBUG"]) console.error(thrown)
     return faultCodes[fault.code].exitCode
   }
+}
+
+/** What nobody expected is told as it is: it happened in this person's own process, to their own things. */
+function faultOf(thrown: unknown): Fault {
+  if (thrown instanceof Fault || isCancellation(thrown)) return Fault.from(thrown)
+  return new Fault("internal", messageOf(thrown), { cause: thrown, hint: "this is a bug; WARREN_DEBUG=1 shows where" })
 }
 
 async function showOverview(output: Output, isAsked: boolean): Promise<number> {

@@ -2,6 +2,7 @@ import { version } from "@warren/base/build-info.ts"
 import type { Clock } from "@warren/base/clock.ts"
 import { Fault } from "@warren/base/fault.ts"
 import type { Log } from "@warren/base/log.ts"
+import type { Scoped } from "@warren/protocol/contract.ts"
 import { controlPlane, publicCalls } from "@warren/protocol/control-plane.ts"
 import { openApi } from "@warren/protocol/http/openapi.ts"
 import { answerFaults, routes } from "@warren/protocol/http/routes.ts"
@@ -60,10 +61,18 @@ export function app(parts: AppParts): Hono {
   }
   if (oidc) app.route("/", oidcRoutes({ oidc, doorman, cookies, gate, visit: visits.of }))
   plainRoutes(app, parts, (request, scope) => known(request).then((visit) => needs(visit, scope)))
-  const controlHandlers = gate.guard(controlPlane, control.controlPlane)
-  app.route("/", routes({ contract: controlPlane, handlers: controlHandlers, log, caller }))
+  const handlers = gate.guard(controlPlane, control.controlPlane)
+  for (const isOpen of [true, false]) {
+    const contract = partOf(controlPlane, isOpen) as typeof controlPlane
+    app.route("/", routes({ contract, handlers, log, caller: isOpen ? caller : known }))
+  }
   app.route("/", routes({ contract: userPlane, handlers: gate.guard(userPlane, control.userPlane), log, caller: known }))
   return app
+}
+
+/** The calls for those who have not said who they are, or the others. */
+function partOf(contract: Scoped, isOpen: boolean): Scoped {
+  return Object.fromEntries(Object.entries(contract).filter(([, { scope }]) => (scope === "open") === isOpen))
 }
 
 /** What is not JSON, and so no call. */

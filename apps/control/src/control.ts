@@ -52,6 +52,7 @@ export interface Control extends AsyncDisposable {
   readonly store: Store
   readonly audit: AuditLog
   readonly watch: Watch
+  readonly lastUse: LastUse
   readonly gate: Gate
   readonly identity: Identity
   readonly cookies: Cookies
@@ -99,6 +100,6 @@ export async function openControl(options: ControlOptions): Promise<Control> {
     ...gatewayDesk(runners.handlers(), key, clock),
   }
   const owned = scope.move()
-  const parts = { store, audit, watch, gate, identity, cookies, doorman, invites, oidc, controlPlane }
+  const parts = { store, audit, watch, lastUse, gate, identity, cookies, doorman, invites, oidc, controlPlane }
   return { ...parts, userPlane: runners.handlers(), [Symbol.asyncDispose]: () => owned.close() }
 }

@@ -16,6 +16,7 @@ import { AccessLog } from "./control/access-log.ts"
 import { openControlDoor } from "./control/control-door.ts"
 import { openDriver } from "./drivers.ts"
 import { readForwarded } from "./forwarded.ts"
+import { openGatewayDoor } from "./gateway-door.ts"
 import { keepEntries, type Entry } from "./log-entries.ts"
 import { logFile } from "./log-file.ts"
 import { RpcDoor } from "./rpc-door.ts"
@@ -45,6 +46,7 @@ const plane = scope.use(
     drivers: [driver],
     image: config.image,
     sqlProgram: join(programs, "sql.js"),
+    keeperProgram: join(programs, "keeper.js"),
     recipes: join(programs, "images"),
     upstreams: { anthropic: config.anthropicUrl, openai: config.openaiUrl },
     embeddings: config.embeddingsUrl
@@ -77,6 +79,16 @@ scope.use(
     group: config.controlGroup || gid,
     keyFile: config.controlKey || controlKeyOf(config.home),
     ...{ user, plane: handlers, access, clock: systemClock, log, build },
+  }),
+)
+scope.use(
+  await openGatewayDoor({
+    path: config.gatewaySocket || root.gatewaySocket,
+    marker: root.gatewayMarker,
+    group: config.controlGroup || undefined,
+    keyFile: config.controlKey || controlKeyOf(config.home),
+    ...{ domain: config.gatewayDomain, hosts: config.gatewayHosts },
+    ...{ user, plane, access, clock: systemClock, log },
   }),
 )
 log("info", "runner.ready", { socket: root.rpcSocket, pid: process.pid, build, driver: driver.name })

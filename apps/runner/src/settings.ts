@@ -51,6 +51,21 @@ export const settings = {
     "The number of the group that may connect there: the control plane's; 0: the user's own.",
     { min: 0, max: 2 ** 32 - 2 },
   ),
+  gatewaySocket: text(
+    "WARREN_GATEWAY_SOCKET",
+    "",
+    "Where previews are reached; `ipc/gateway.sock` in the user's folder when unset.",
+  ),
+  gatewayDomain: text(
+    "WARREN_GATEWAY_DOMAIN",
+    "warren.localhost",
+    "Previews are at `<name>-<session>.<domain>`; empty where no such names lead here: they then share one, in sandboxed pages.",
+  ),
+  gatewayHosts: text(
+    "WARREN_GATEWAY_HOSTS",
+    "localhost 127.0.0.1 [::1]",
+    "Host names, separated by spaces, under which the gateway's own paths are, besides the domain.",
+  ),
   controlKey: text(
     "WARREN_CONTROL_KEY",
     "",

@@ -1,12 +1,14 @@
 import { mkdir } from "node:fs/promises"
 import { join } from "node:path"
-import { controlSocketOf, rpcSocketOf, runnerRootOf } from "@warren/protocol/places.ts"
+import { controlSocketOf, gatewayMarkerOf, gatewaySocketOf, rpcSocketOf, runnerRootOf } from "@warren/protocol/places.ts"
 
 /** Where one user's things are. Nobody else may look inside. */
 export interface UserRoot {
   readonly path: string
   readonly rpcSocket: string
   readonly controlSocket: string
+  readonly gatewaySocket: string
+  readonly gatewayMarker: string
   readonly lock: string
   readonly log: string
   readonly accessLog: string
@@ -22,6 +24,8 @@ export async function openUserRoot(home: string): Promise<UserRoot> {
     path,
     rpcSocket: rpcSocketOf(home),
     controlSocket: controlSocketOf(home),
+    gatewaySocket: gatewaySocketOf(home),
+    gatewayMarker: gatewayMarkerOf(home),
     lock: join(path, "internal", "lock"),
     log: join(path, "logs", "runner.log"),
     accessLog: join(path, "logs", "access.log"),

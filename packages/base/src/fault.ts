@@ -29,6 +29,8 @@ export interface FaultData {
 interface FaultOptions {
   readonly hint?: string | undefined
   readonly subject?: string | undefined
+  /** Of the request it answered, where it came over HTTP: to find it in a log. */
+  readonly requestId?: string | undefined
   readonly cause?: unknown
 }
 
@@ -38,12 +40,14 @@ export class Fault extends Error {
   readonly code: FaultCode
   readonly hint: string | undefined
   readonly subject: string | undefined
+  readonly requestId: string | undefined
 
   constructor(code: FaultCode, message: string, options: FaultOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause })
     this.code = code
     this.hint = options.hint
     this.subject = options.subject
+    this.requestId = options.requestId
   }
 
   get isRetryable(): boolean {

@@ -7,15 +7,20 @@ const pathBytesMax = 107
 
 /** Listens at `path`, for its owner only. The caller holds a lock: whatever lies there is left over, and is replaced. */
 export async function listenUnix(path: string, onConnection: (socket: Socket) => void): Promise<Server> {
+  const server = createServer(onConnection)
+  await listenAt(server, path)
+  return server
+}
+
+/** The same for a server that is there already, such as one that speaks HTTP. */
+export async function listenAt(server: Server, path: string): Promise<void> {
   checkSocketPath(path)
   await rm(path, { force: true })
-  const server = createServer(onConnection)
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject)
     server.listen(path, resolve)
   })
   await chmod(path, 0o600)
-  return server
 }
 
 export function connectUnix(path: string, signal?: AbortSignal): Promise<Socket & Recycling> {

@@ -102,10 +102,17 @@ export function canSnapshot(driver: Driver): driver is Driver & Snapshotting {
   return driver.abilities.snapshot === true && "snapshot" in driver
 }
 
+export type Command = readonly [program: string, ...args: string[]]
+
 /** Lending out what a stopped sandbox has written, so that an image can be made of it. */
 export interface Layering {
   /** Where images are best kept: what is there and what sandboxes write can share bytes. Undefined where nothing can. */
   readonly imagesFolder: string | undefined
+  /**
+   * How a program is run that keeps images: for it, owners of files are those inside of sandboxes, and it may give files to all of them.
+   * Undefined where every program of ours may.
+   */
+  readonly asKeeper?: ((argv: readonly string[]) => Command) | undefined
   /** The sandbox can be neither started nor destroyed before `work` is done. `conflict` while it runs. */
   lendLayer<T>(id: SandboxId, work: (layer: WrittenLayer) => Promise<T>): Promise<T>
 }

@@ -4,6 +4,7 @@ import { decodeJson, encodeJson, FrameDecoder } from "@warren/base/frame.ts"
 import { z } from "zod"
 import { describeIssues } from "./issues.ts"
 import { Degraded } from "./degraded.ts"
+import { AgentSpec } from "./hub/agent-spec.ts"
 import { Limits } from "./user-plane/session.ts"
 
 /** What an agent guest is told once, at its start: one frame on its standard input, or a file that is gone once read. */
@@ -28,7 +29,14 @@ export const Bootstrap = z
       browserAvailable: z.boolean(),
       degradedReasons: z.array(Degraded).max(64),
     }),
-    hub: z.object({ url: z.string().max(512), token: z.string().max(512) }),
+    hub: z.object({
+      url: z
+        .string()
+        .max(512)
+        .meta({ description: "`unix:/path` and `tcp:host:port` are connected to; at `listen:/path` the hub comes." }),
+      token: z.string().max(512),
+    }),
+    agent: AgentSpec.optional().meta({ description: "What it drives; nothing at first when absent." }),
   })
   .meta({ id: "Bootstrap" })
 

@@ -19,6 +19,8 @@ interface Common {
 
 export interface Call extends Common {
   readonly out: z.ZodType
+  /** It makes something: 201 over HTTP, and asked again with the same key it answers the same and makes nothing more. */
+  readonly makes?: true
   /** How long a client waits for the answer unless it says otherwise. */
   readonly timeoutMs?: number
 }
@@ -93,7 +95,11 @@ export interface Context {
   /** Aborts when the caller cancels, goes away, or has waited long enough. */
   readonly signal: AbortSignal
   readonly caller: Caller
+  /** The caller's own name for this request, for what `makes` something. */
+  readonly key?: string | undefined
 }
+
+export const requestKeyCharsMax = 255
 
 /** What must be written to answer a contract. */
 export type Handlers<C extends Contract> = {

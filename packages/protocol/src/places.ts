@@ -16,4 +16,8 @@ export const controlKeyOf = (home: string): string => join(controlRootOf(home), 
 export const runnerRootOf = (home: string): string => join(home, "runner")
 /** For the control plane: nothing is answered there without a signed statement. */
 export const controlSocketOf = (home: string): string => join(runnerRootOf(home), "ipc", "control.sock")
+/** HTTP and WebSockets to what runs in the user's sandboxes. */
+export const gatewaySocketOf = (home: string): string => join(runnerRootOf(home), "ipc", "gateway.sock")
+/** One line, while the gateway is open: how it is reached. */
+export const gatewayMarkerOf = (home: string): string => join(runnerRootOf(home), "tmp", "gateway-endpoint")
 export const rpcSocketOf = (home: string): string => join(runnerRootOf(home), "ipc", "rpc.sock")

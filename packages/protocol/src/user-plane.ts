@@ -10,6 +10,7 @@ import { memoryCalls } from "./user-plane/memory.ts"
 import { processCalls } from "./user-plane/processes.ts"
 import { secretCalls } from "./user-plane/secrets.ts"
 import { sessionCalls } from "./user-plane/sessions.ts"
+import { tunnelCalls } from "./user-plane/tunnels.ts"
 import { workspaceCalls } from "./user-plane/workspaces.ts"
 
 export const Health = z
@@ -98,6 +99,7 @@ export const userPlane = contract({
   ...memoryCalls,
   ...chatCalls,
   ...databaseCalls,
+  ...tunnelCalls,
   ...accessCalls,
 }) satisfies Scoped
 

@@ -51,7 +51,7 @@ function describeAnswer(entry: Entry): Record<string, unknown> {
     const http = { ...(entry.body && { body: entry.body }), ...(entry.size && { size: entry.size }) }
     return { ...http, up: shape(entry.up, "input"), down: shape(entry.down, "output") }
   }
-  return { out: shape(entry.out, "output") }
+  return { ...(entry.makes && { makes: entry.makes }), out: shape(entry.out, "output") }
 }
 
 function shape(schema: z.ZodType, io: "input" | "output"): unknown {

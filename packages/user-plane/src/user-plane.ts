@@ -14,6 +14,7 @@ import { memoryCalls } from "@warren/protocol/user-plane/memory.ts"
 import { processCalls } from "@warren/protocol/user-plane/processes.ts"
 import { secretCalls } from "@warren/protocol/user-plane/secrets.ts"
 import { sessionCalls } from "@warren/protocol/user-plane/sessions.ts"
+import { tunnelCalls } from "@warren/protocol/user-plane/tunnels.ts"
 import { workspaceCalls } from "@warren/protocol/user-plane/workspaces.ts"
 import { Broker, type Upstreams } from "./broker/broker.ts"
 import { leaseMigrations, Leases } from "./broker/leases.ts"
@@ -24,11 +25,17 @@ import { chatMigrations } from "./chat/schema.ts"
 import { databaseHandlers, UserDatabase } from "./database/user-database.ts"
 import { waysOut } from "./egress/ways-out.ts"
 import { fileHandlers } from "./files/handlers.ts"
+import { tunnelHandlers } from "./gateway/handlers.ts"
+import { tunnelMigrations } from "./gateway/tunnel-store.ts"
+import { Tunnels } from "./gateway/tunnels.ts"
 import { imageHandlers } from "./images/handlers.ts"
 import { Images } from "./images/images.ts"
+import { keeperFor } from "./images/keeper/open.ts"
 import type { EmbeddingEndpoint } from "./memory/embeddings.ts"
 import { memoryMigrations } from "./memory/memories.ts"
 import { Memory, memoryHandlers } from "./memory/memory.ts"
+import { madeMigrations, MadeStore } from "./once/made.ts"
+import { onceEach } from "./once/once.ts"
 import { environmentWith } from "./processes/environment.ts"
 import { processHandlers } from "./processes/handlers.ts"
 import { openEngine, type Engine } from "./sessions/engine.ts"
@@ -52,6 +59,7 @@ export const dataCalls = {
   ...memoryCalls,
   ...chatCalls,
   ...databaseCalls,
+  ...tunnelCalls,
 }
 
 export interface UserPlaneOptions {
@@ -63,6 +71,8 @@ export interface UserPlaneOptions {
   readonly image: string
   /** The program that runs the user's own SQL. */
   readonly sqlProgram: string
+  /** The program that keeps an ordinary user's layers; without it they have no images but the machine itself. */
+  readonly keeperProgram?: string | undefined
   /** The recipes that come with Warren. */
   readonly recipes: string
   readonly upstreams: Required<Pick<Upstreams, "anthropic" | "openai">>
@@ -80,6 +90,7 @@ export interface UserPlaneOptions {
 export interface LocalUserPlane extends AsyncDisposable {
   readonly handlers: Handlers<typeof dataCalls>
   readonly engine: Engine
+  readonly tunnels: Tunnels
   readonly tools: { readonly shell: boolean; readonly browser: boolean }
   readonly degraded: readonly { readonly code: string; readonly detail: string }[]
 }
@@ -93,6 +104,8 @@ export const migrations = [
   ...memoryMigrations,
   ...chatMigrations,
   ...workspaceMigrations,
+  ...madeMigrations,
+  ...tunnelMigrations,
 ]
 
 export async function openUserPlane(options: UserPlaneOptions): Promise<LocalUserPlane> {
@@ -106,7 +119,8 @@ export async function openUserPlane(options: UserPlaneOptions): Promise<LocalUse
   const leases = new Leases(database, clock)
   const broker = scope.use(new Broker({ leases, keys: vaultKeys(vault), upstreams: options.upstreams, log, clock }))
   const imagesRoot = (canLendLayers(driver) ? driver.imagesFolder : undefined) ?? join(root, "internal", "images")
-  const images = scope.use(await Images.open({ root: imagesRoot, log, clock }))
+  const keeper = options.keeperProgram === undefined ? undefined : keeperFor(driver, options.keeperProgram)
+  const images = scope.use(await Images.open({ root: imagesRoot, log, clock, keeper }))
   const disk = hasDisk(driver) ? driver.disk : plainDisk(join(root, "shared", "workspaces"))
   const workspaces = scope.use(await Workspaces.open({ database, clock, log, disk }))
   const held = {
@@ -136,6 +150,7 @@ export async function openUserPlane(options: UserPlaneOptions): Promise<LocalUse
   const chats = new Chats(database, clock)
   chats.finalizeLost()
   const { sessions, snapshots, pool } = engine
+  const tunnels = scope.use(new Tunnels(database, sessions, clock))
   const handlers: Handlers<typeof dataCalls> = {
     ...sessionHandlers(sessions, snapshots),
     ...processHandlers(sessions, environmentWith(options.env, images, vault)),
@@ -146,9 +161,11 @@ export async function openUserPlane(options: UserPlaneOptions): Promise<LocalUse
     ...memoryHandlers(memory),
     ...chatHandlers(chats),
     ...databaseHandlers(userDatabase),
+    ...tunnelHandlers(tunnels),
   }
   const owned = scope.move()
-  return { handlers, engine, ...toolsOf(driver), [Symbol.asyncDispose]: () => owned.close() }
+  const once = onceEach(dataCalls, handlers, new MadeStore(database, clock))
+  return { handlers: once, engine, tunnels, ...toolsOf(driver), [Symbol.asyncDispose]: () => owned.close() }
 }
 
 /** What agents can be given on this driver, and what is less than it could be. */

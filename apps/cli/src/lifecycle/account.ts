@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs"
 import { chown, mkdir } from "node:fs/promises"
 import { userInfo } from "node:os"
-import { Fault } from "@warren/base/fault.ts"
+import { errnoOf, Fault } from "@warren/base/fault.ts"
 import type { Plan } from "./plan.ts"
 
 /** The Linux account a runner is to be started as; undefined when that is who we are. */
@@ -23,6 +23,8 @@ export function accountOf(name: string | undefined): Plan["account"] {
 
 /** The folder of a user's data, theirs and nobody else's. */
 export async function makeHome({ home, account }: Plan): Promise<void> {
-  const made = await mkdir(home, { recursive: true, mode: 0o700 })
+  const made = await mkdir(home, { recursive: true, mode: 0o700 }).catch((cause: unknown) => {
+    throw new Fault("forbidden", `the folder ${home} cannot be made (${errnoOf(cause)})`, { cause })
+  })
   if (made !== undefined && account) await chown(home, account.uid, account.gid)
 }

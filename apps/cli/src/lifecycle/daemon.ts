@@ -15,8 +15,14 @@ export const planFd = 3
 const tailLines = 5
 const lookAgainMs = 20
 
-/** Starts a Warren that goes on when this process ends. Resolves with its pid when it answers. */
-export async function startDaemon(plan: Plan, signal: AbortSignal): Promise<number> {
+interface Started {
+  readonly pid: number
+  /** What its parts said to whoever started them, such as where to sign in for the first time. */
+  readonly said: string
+}
+
+/** Starts a Warren that goes on when this process ends. Resolves when it answers. */
+export async function startDaemon(plan: Plan, signal: AbortSignal): Promise<Started> {
   await makeHome(plan)
   const logFile = join(plan.home, "warren.log")
   const log = openSync(logFile, "w", 0o600)
@@ -43,7 +49,7 @@ export async function startDaemon(plan: Plan, signal: AbortSignal): Promise<numb
     throw thrown
   }
   child.unref()
-  return child.pid ?? 0
+  return { pid: child.pid ?? 0, said: readFileSync(logFile, "utf8").trim() }
 }
 
 /** What it said before it gave up: the error that was thrown, or its last lines. */

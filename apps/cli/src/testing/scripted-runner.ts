@@ -95,7 +95,7 @@ export class ScriptedRunner implements AsyncDisposable {
       }
       return [name, answer]
     })
-    return Object.fromEntries(entries) as unknown as UserPlane
+    return Object.fromEntries(entries) as UserPlane
   }
 }
 

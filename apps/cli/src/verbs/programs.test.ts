@@ -68,7 +68,7 @@ describe("a program in a session", () => {
 
   test("Ctrl-C reaches it, even behind input that it does not read", async () => {
     await using running = cli.start(
-      ...exec("sh", "-c", "trap 'kill $!; echo caught; exit 5' INT; sleep 60 & echo ready; wait"),
+      ...exec("sh", "-c", "trap 'kill -9 $!; echo caught; exit 5' INT; sleep 60 & echo ready; wait"),
     )
     running.child.stdin?.write(Buffer.alloc(4 * 1024 * 1024))
     await running.until("ready")
@@ -87,7 +87,7 @@ describe("a program in a session", () => {
   })
 
   test("SIGTERM is passed on as what it is", async () => {
-    await using running = cli.start(...exec("sh", "-c", "trap 'exit 6' TERM; echo ready; sleep 60 & wait"))
+    await using running = cli.start(...exec("sh", "-c", "trap 'kill -9 $!; exit 6' TERM; sleep 60 & echo ready; wait"))
     await running.until("ready")
     running.child.kill("SIGTERM")
     expect((await running.ended).code).toBe(6)

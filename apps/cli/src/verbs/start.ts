@@ -58,8 +58,9 @@ async function startWith(plan: Plan, isDaemon: boolean, desk: Desk): Promise<voi
   if (isDaemon) {
     using progress = desk.output.progress()
     progress.say("Starting Warren …")
-    const pid = await startDaemon(plan, desk.signal)
+    const { pid, said } = await startDaemon(plan, desk.signal)
     progress[Symbol.dispose]()
+    if (said !== "") desk.output.note(said)
     return desk.output.show({ ...about, pid }, () => `${greeting(plan)}Stop it with: warren stop`)
   }
   await serveUntilTold(plan, desk, () => {

@@ -1,7 +1,7 @@
 import { Fault } from "@warren/base/fault.ts"
 import { newId } from "@warren/base/id.ts"
 import { Turns } from "@warren/base/turns.ts"
-import type { Context } from "@warren/protocol/contract.ts"
+import { isFeed, type Context } from "@warren/protocol/contract.ts"
 import type { Statement } from "@warren/protocol/statement.ts"
 import { userPlane, type UserPlane } from "@warren/protocol/user-plane.ts"
 import type { Admitted } from "./admission.ts"
@@ -14,7 +14,7 @@ type Handler = (input: unknown, context: Context) => unknown
 /** Calls that leave more sessions than there were. */
 const making = new Set(["session.create", "session.getOrCreate", "session.fork", "session.restore"])
 /** Calls about sessions that name none: a token that may see only some of them is told so. */
-const aboutAll = new Set(["snapshot.list", "snapshot.delete"])
+const aboutAll = new Set(["snapshot.list", "snapshot.delete", "tunnel.list", "tunnel.follow"])
 
 /**
  * The user plane as tokens with limits may use it: only sessions whose names begin with their prefix are there, and no
@@ -28,15 +28,21 @@ export function limitedPlane(plane: UserPlane): UserPlane {
       const mine = (context.caller as Admitted).limits
       if (mine === undefined) return handler(input, context)
       if (name === "session.follow") return limits.follow(input as never, context, mine)
+      const narrowed = () => narrow(name, input as Input, context, mine, limits)
+      if (isFeed(userPlane[name as keyof UserPlane])) return followed(handler, narrowed, context)
       return turnsFor(name, turns, async () => {
-        const narrowed = await narrow(name, input as Input, context, mine, limits)
+        const within = await narrowed()
         if (making.has(name)) await limits.checkRoom(countOf(input as Input), context, mine)
-        return limits.shown(name, await handler(narrowed, context), mine)
+        return limits.shown(name, await handler(within, context), mine)
       })
     }
   }
   const entries = Object.keys(userPlane).map((name) => [name, wrap(name, plane[name as keyof UserPlane] as Handler)])
   return Object.fromEntries(entries) as UserPlane
+}
+
+async function* followed(handler: Handler, input: () => Promise<Input>, context: Context): AsyncGenerator<unknown> {
+  yield* handler(await input(), context) as AsyncIterable<unknown>
 }
 
 /** What makes sessions takes turns: two at once would both find room for one. */

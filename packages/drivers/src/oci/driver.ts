@@ -5,7 +5,18 @@ import { Fault } from "@warren/base/fault.ts"
 import type { Log } from "@warren/base/log.ts"
 import { Scope } from "@warren/base/scope.ts"
 import { holdLock } from "@warren/base/single-instance.ts"
-import type { Abilities, Disk, Driver, Keeping, Layering, Probe, Sandbox, Snapshotting, WrittenLayer } from "../driver.ts"
+import type {
+  Abilities,
+  Command,
+  Disk,
+  Driver,
+  Keeping,
+  Layering,
+  Probe,
+  Sandbox,
+  Snapshotting,
+  WrittenLayer,
+} from "../driver.ts"
 import type { Operation } from "../init/operation.ts"
 import { checkSpec, type SandboxId, type SandboxSpec, type SnapshotId } from "../sandbox-spec.ts"
 import { openCgroups } from "./cgroup/open.ts"
@@ -138,7 +149,7 @@ export class OciDriver implements Driver, Snapshotting, Layering, Keeping {
         throw new Fault("conflict", "there is a sandbox with that id", { subject: `sandbox:${spec.id}` })
       refuseWhatCannotBe(spec, this.#parts)
       const slot = spec.network.mode === "bridge" ? { slot: bridge.take() } : {}
-      const idBase = owners.ranges.take()
+      const idBase = owners.take(spec.image)
       try {
         const layer = this.#layer(spec, idBase)
         // Half a millisecond of ours while the launcher does its part; the start would otherwise wait for it.
@@ -255,6 +266,10 @@ export class OciDriver implements Driver, Snapshotting, Layering, Keeping {
     return imagesFolderOf(this.#parts.volume)
   }
 
+  get asKeeper(): ((argv: readonly string[]) => Command) | undefined {
+    return this.#parts.owners.asKeeper
+  }
+
   lendLayer<T>(id: SandboxId, work: (layer: WrittenLayer) => Promise<T>): Promise<T> {
     return this.#turns.take(id, async () => {
       if (this.#live.has(id)) throw new Fault("conflict", "the sandbox is running", { subject: `sandbox:${id}` })
@@ -347,8 +362,10 @@ export class OciDriver implements Driver, Snapshotting, Layering, Keeping {
     const { socket, folder } = this.#store.places(id)
     const diskUsage = (): Promise<number> => this.#parts.volume.usage(folder)
     const cgroup = this.#parts.cgroups.find(id, process.pid)
+    const { owners } = this.#parts
+    const isMapped = (process.idmap?.lower ?? owners.isMapped) || owners.fits(spec.image, idBase)
     const degraded = (): string[] => [
-      ...weaknesses(this.#parts, idBase, process.idmap?.lower ?? this.#parts.owners.isMapped),
+      ...weaknesses(this.#parts, idBase, isMapped),
       ...(hasHostNetwork ? ["it is on the host's network, and reaches whatever listens there"] : []),
     ]
     const ended = held.next().then(noop, noop)

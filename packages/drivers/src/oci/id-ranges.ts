@@ -51,9 +51,9 @@ export class IdRanges {
     else this.#taken.delete(base)
   }
 
-  /** Whether more than one sandbox has it, or will when there is a second. */
+  /** Whether more than one sandbox has it, or will when there is a second. A range from elsewhere is everybody's who stands on the same images. */
   isShared(base: number): boolean {
-    return this.#holders(base) > 1 || this.#space.slots < 2
+    return this.#holders(base) > 1 || this.#space.slots < 2 || base < this.#space.first
   }
 
   #holders(base: number): number {

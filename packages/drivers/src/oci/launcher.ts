@@ -76,6 +76,7 @@ const copyMs = 3_600_000
  * request starts another: sandboxes do not need it to live.
  */
 export class Launcher implements AsyncDisposable {
+  readonly program: string
   readonly #begin: () => LauncherProcess
   readonly #log: Log
   #process: LauncherProcess | undefined
@@ -84,6 +85,7 @@ export class Launcher implements AsyncDisposable {
   /** `roots`: the folders below which it may remove things. `ids`: those of an ordinary user. */
   constructor(program: string, roots: readonly string[], log: Log, ids?: SubordinateIds) {
     const own = ids ? ["--ids", `${ids.uid}:${ids.gid}:${ids.count}`] : []
+    this.program = program
     this.#log = log
     this.#begin = () => new LauncherProcess(program, [...roots.flatMap((root) => ["--root", root]), ...own], log)
   }

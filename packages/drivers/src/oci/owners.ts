@@ -2,12 +2,13 @@ import { chownSync, existsSync, lstatSync, mkdirSync, readFileSync } from "node:
 import { userInfo } from "node:os"
 import { join } from "node:path"
 import { Fault } from "@warren/base/fault.ts"
-import type { SandboxSpec } from "../sandbox-spec.ts"
+import type { Image, SandboxSpec } from "../sandbox-spec.ts"
 import { folders, type Folder } from "./host-image.ts"
 import { IdRanges, rangeSize } from "./id-ranges.ts"
 import type { Launcher } from "./launcher.ts"
 import { layers, needsWorkspace } from "./start-request.ts"
 import type { Places } from "./store.ts"
+import type { Command } from "../driver.ts"
 import { subordinateIds, type SubordinateIds } from "./subordinate-ids.ts"
 
 /** Which ids of this machine a sandbox's are, and how its files come to have them. */
@@ -19,6 +20,12 @@ export interface Owners {
   launcherId(idBase: number): number
   /** The first gid of a range whose first uid this is. */
   gidBase(idBase: number): number
+  /** A range for a sandbox of this image: one of its own, unless the image's files belong to one already. */
+  take(image: Image): number
+  /** Whether files of the image are inside whose they should be, without being mapped. */
+  fits(image: Image, idBase: number): boolean
+  /** Runs a program for which owners of files are those inside of sandboxes, with every right over them. Absent where any program of ours has that. */
+  readonly asKeeper?: (argv: readonly string[]) => Command
   /** Makes the folders that a sandbox writes to. */
   fill(places: Places, spec: SandboxSpec, idBase: number): Promise<void>
 }
@@ -54,6 +61,14 @@ class RootOwners implements Owners {
     return idBase
   }
 
+  take(): number {
+    return this.ranges.take()
+  }
+
+  fits(): boolean {
+    return false
+  }
+
   /** Directly: a start waits for it, and Node can do it all. */
   fill(places: Places, spec: SandboxSpec): Promise<void> {
     for (const { path, mode, owner } of ownFolders(places, spec)) {
@@ -75,7 +90,10 @@ class UserOwners implements Owners {
   constructor(ids: SubordinateIds, launcher: Launcher) {
     this.#ids = ids
     this.#launcher = launcher
-    this.ranges = new IdRanges({ first: ids.uid, slots: Math.floor(ids.count / rangeSize), isShared: true })
+    const slots = Math.floor(ids.count / rangeSize)
+    // The first is that of images, and of nobody else where there are others.
+    const first = slots > 1 ? ids.uid + rangeSize : ids.uid
+    this.ranges = new IdRanges({ first, slots: Math.max(slots - 1, 1), isShared: true })
   }
 
   /** In there 0 is the user, and their subordinate ids begin at 1. */
@@ -87,9 +105,41 @@ class UserOwners implements Owners {
     return idBase - this.#ids.uid + this.#ids.gid
   }
 
+  /** All sandboxes of images have the same range: owners on disk are right for one only. */
+  take(image: Image): number {
+    const base = this.#rangeOf(image)
+    if (base === undefined) return this.ranges.take()
+    this.ranges.keep(base)
+    return base
+  }
+
+  fits(image: Image, idBase: number): boolean {
+    return this.#rangeOf(image) === idBase
+  }
+
+  readonly asKeeper = (argv: readonly string[]): Command => [
+    this.#launcher.program,
+    ...["--inside", `${this.#ids.uid}:${this.#ids.gid}:${rangeSize}`],
+    ...argv,
+  ]
+
   async fill(places: Places, spec: SandboxSpec, idBase: number): Promise<void> {
-    const all = [...ownFolders(places, spec), ...skeleton(places, spec)]
+    const missing = this.fits(spec.image, idBase) ? [] : skeleton(places, spec)
+    const all = [...ownFolders(places, spec), ...missing]
     await this.#launcher.makeFolders(places.folder, this.launcherId(idBase), all)
+  }
+
+  /** Whose files an image's are, when all of them are of one range: what is on the disk says so. */
+  #rangeOf({ layers, grafts = [] }: Image): number | undefined {
+    const bases = new Set(layers.map((path) => this.#baseOf(ownerOf(path))))
+    const [base] = bases
+    return grafts.length === 0 && bases.size === 1 ? base : undefined
+  }
+
+  #baseOf(uid: number | undefined): number | undefined {
+    const slot = uid === undefined ? -1 : Math.floor((uid - this.#ids.uid) / rangeSize)
+    const isOurs = slot >= 0 && slot < Math.floor(this.#ids.count / rangeSize)
+    return isOurs ? this.#ids.uid + slot * rangeSize : undefined
   }
 }
 
@@ -136,6 +186,10 @@ function isWithin(inner: string, outer: string): boolean {
 
 function rest(inner: string, outer: string): string {
   return outer === "/" ? inner : inner.slice(outer.length)
+}
+
+function ownerOf(path: string): number | undefined {
+  return lstatSync(path, { throwIfNoEntry: false })?.uid
 }
 
 function isSymbolicLink(path: string): boolean {

@@ -9,9 +9,15 @@ const bodyBytesMax = 1024 * 1024
 export async function givenInput(c: HonoContext, entry: Entry): Promise<Record<string, unknown>> {
   const hasNoBody = c.req.method === "GET" || c.req.method === "DELETE"
   const isBytes = isStream(entry) && entry.body === "bytes"
-  const given = hasNoBody || isBytes ? c.req.query() : await readBody(c)
+  const given = hasNoBody || isBytes ? queryOf(c) : await readBody(c)
   const resumed = isFeed(entry) ? lastEventId(c) : {}
   return { ...given, ...resumed, ...c.req.param() }
+}
+
+/** What is said more than once is a list. */
+function queryOf(c: HonoContext): Record<string, unknown> {
+  const pairs = Object.entries(c.req.queries())
+  return Object.fromEntries(pairs.map(([name, values]) => [name, values.length > 1 ? values : values[0]]))
 }
 
 async function readBody(c: HonoContext): Promise<object> {

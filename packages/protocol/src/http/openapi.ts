@@ -1,6 +1,6 @@
 import { faultCodes } from "@warren/base/fault.ts"
 import { z } from "zod"
-import { isCall, isStream, type Contract, type Entry, type Feed } from "../contract.ts"
+import { isCall, isStream, requestKeyCharsMax, type Contract, type Entry, type Feed } from "../contract.ts"
 import { FaultData } from "../fault.ts"
 import { bytesBody, streamAnswers, streamParameters, webSocketOperation, withStdinText } from "./openapi-stream.ts"
 import { httpOf } from "./path.ts"
@@ -67,7 +67,12 @@ function operation(name: string, entry: Entry, components: Json): Json {
     operationId: name,
     summary: entry.doc,
     tags: [name.split(".")[0]],
-    parameters: [...inPath.map(parameter("path", () => true)), ...inQuery, ...streamParameters(entry)],
+    parameters: [
+      ...inPath.map(parameter("path", () => true)),
+      ...inQuery,
+      ...streamParameters(entry),
+      ...(isCall(entry) && entry.makes ? [keyParameter] : []),
+    ],
     ...(hasBody ? { requestBody: { required: true, content: { "application/json": { schema: body } } } } : {}),
     ...(isBytes && method !== "GET" ? { requestBody: bytesBody } : {}),
     responses: { ...answers(entry, components), default: failure },
@@ -76,9 +81,18 @@ function operation(name: string, entry: Entry, components: Json): Json {
 
 function answers(entry: Entry, components: Json): Json {
   if (isStream(entry)) return streamAnswers(entry, schemaOf(entry.down, "output", components))
-  return {
-    "200": isCall(entry) ? jsonAnswer(schemaOf(entry.out, "output", components)) : feedAnswer(entry, components),
-  }
+  if (!isCall(entry)) return { "200": feedAnswer(entry, components) }
+  return { [entry.makes ? "201" : "200"]: jsonAnswer(schemaOf(entry.out, "output", components)) }
+}
+
+const keyParameter = {
+  name: "Idempotency-Key",
+  in: "header",
+  required: false,
+  description:
+    "A name of yours for this request. Asked again with it within a day, the answer is the same and nothing more is made; with another body it is a conflict.",
+  schema: { type: "string", minLength: 1, maxLength: requestKeyCharsMax },
+  example: "b7c1a9f0-1d3e-4c55-9a53-0f6b2f2f8f11",
 }
 
 function jsonAnswer(schema: Json): Json {

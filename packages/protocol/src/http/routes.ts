@@ -1,7 +1,7 @@
 import { Fault, messageOf } from "@warren/base/fault.ts"
 import type { Log } from "@warren/base/log.ts"
 import { Hono, type Context as HonoContext } from "hono"
-import { isCall, isFeed, isStream, type Call, type Feed, type Stream } from "../contract.ts"
+import { isCall, isFeed, isStream, requestKeyCharsMax, type Call, type Feed, type Stream } from "../contract.ts"
 import type { Caller, Context, Contract, Entry, Handlers, Numbered } from "../contract.ts"
 import { describeIssues } from "../issues.ts"
 import { respond, type Asked } from "./asked.ts"
@@ -23,7 +23,7 @@ export interface RouteOptions<C extends Contract> {
 /** HTTP routes for everything in a contract that has one. */
 export function routes<C extends Contract>(options: RouteOptions<C>): Hono {
   const app = new Hono()
-  for (const [name, entry] of Object.entries(options.contract)) {
+  for (const [name, entry] of Object.entries(options.contract).toSorted(fixedFirst)) {
     if (!entry.http) continue
     const { method, path } = httpOf(entry.http)
     const place = path.replaceAll(/\{(\w+)\}/g, ":$1")
@@ -39,6 +39,12 @@ export function routes<C extends Contract>(options: RouteOptions<C>): Hono {
   return app
 }
 
+/** `/sessions/events` before `/sessions/{id}`, which would take it for a session. */
+function fixedFirst([, a]: [string, Entry], [, b]: [string, Entry]): number {
+  const order = ({ http = "GET /" }: Entry): string => httpOf(http).path.replaceAll(/\{\w+\}/g, "\u{10FFFF}")
+  return order(a) < order(b) ? -1 : 1
+}
+
 type Unbound = Omit<Asked<Entry>, "entry">
 
 function askedOf<C extends Contract>(options: RouteOptions<C>, name: string, c: HonoContext, caller: Caller): Unbound {
@@ -48,7 +54,7 @@ function askedOf<C extends Contract>(options: RouteOptions<C>, name: string, c: 
     if (!input) throw new Fault("internal", `there is no ${asked}`)
     if (!input.success) throw new Fault("invalid", describeIssues(input.error))
     const handler = options.handlers[asked] as (input: unknown, context: Context) => unknown
-    return handler(input.data, { signal, caller })
+    return handler(input.data, { signal, caller, key: keyOf(c) })
   }
   return { c, name, log: options.log, signal: gone, ask }
 }
@@ -64,7 +70,13 @@ async function answerOf(entry: Entry, asked: Unbound): Promise<Response> {
 }
 
 async function answerCall(entry: Call, { c, name, ask }: Unbound, given: object): Promise<Response> {
-  return c.json(entry.out.parse(await ask(name, given)) as object)
+  return c.json(entry.out.parse(await ask(name, given)) as object, entry.makes ? 201 : 200)
+}
+
+function keyOf(c: HonoContext): string | undefined {
+  const key = c.req.header("idempotency-key")
+  if (key === undefined || (key.length > 0 && key.length <= requestKeyCharsMax)) return key
+  throw new Fault("invalid", `Idempotency-Key: 1 to ${requestKeyCharsMax} characters`)
 }
 
 function answerFeed(entry: Feed, asked: Unbound, given: object): Response {

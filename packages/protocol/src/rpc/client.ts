@@ -14,6 +14,8 @@ interface CallOptions {
   readonly timeoutMs?: number
   /** Goes with the request to a runner that answers to none without. */
   readonly statement?: string | undefined
+  /** The caller's own name for a request that makes something: asked again with it, nothing is made twice. */
+  readonly key?: string | undefined
 }
 
 /** Where what comes back for one request goes. */
@@ -26,7 +28,7 @@ interface Sink {
 
 interface Pending {
   readonly id: number
-  readonly message: { id: number; call: string; in: unknown; statement?: string | undefined }
+  readonly message: { id: number; call: string; in: unknown; statement?: string | undefined; key?: string | undefined }
   readonly sink: Sink
 }
 
@@ -86,7 +88,7 @@ export class RpcClient<C extends Contract> implements AsyncDisposable {
     if (!entry || !isFeed(entry)) throw new Fault("internal", `${name} is not a feed`)
     options.signal?.throwIfAborted()
     const buffer = new FeedBuffer()
-    const pending = this.#enqueue(name, input, options.statement, {
+    const pending = this.#enqueue(name, input, options, {
       out: () => buffer.fail(new Fault("internal", `the feed ${name} was answered like a call`)),
       item: (seq, item, bytes) => {
         if (!buffer.add(seq, item, bytes)) this.#cancel(pending)
@@ -123,7 +125,7 @@ export class RpcClient<C extends Contract> implements AsyncDisposable {
         else settle()
       }
       const wrong = (): void => finish(() => reject(new Fault("internal", `the call ${name} was answered like a feed`)))
-      const pending = this.#enqueue(name, input, options.statement, {
+      const pending = this.#enqueue(name, input, options, {
         out: (value) => finish(() => resolve(value)),
         item: wrong,
         end: wrong,
@@ -142,9 +144,9 @@ export class RpcClient<C extends Contract> implements AsyncDisposable {
     })
   }
 
-  #enqueue(call: string, input: unknown, statement: string | undefined, sink: Sink): Pending {
+  #enqueue(call: string, input: unknown, { statement, key }: CallOptions, sink: Sink): Pending {
     const id = ++this.#lastId
-    const pending: Pending = { id, message: { id, call, in: input, statement }, sink }
+    const pending: Pending = { id, message: { id, call, in: input, statement, key }, sink }
     // Told later, like every other answer, so that no caller has to handle a failure during the call itself.
     if (this.#ended) queueMicrotask(() => sink.fail(this.#ended))
     else if (this.#queued.size >= rpcLimits.queuedMax) {

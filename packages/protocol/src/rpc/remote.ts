@@ -33,7 +33,7 @@ export function remote<C extends Contract>(contract: C, reach: Reach<C>): Handle
       }
     }
     return async (input: never, context: Context) =>
-      (await reach.client()).call(name as CallName<C>, input, options(input, context))
+      (await reach.client()).call(name as CallName<C>, input, { ...options(input, context), key: context.key })
   }
   const entries = Object.entries(contract).map(([name, entry]) => [name, ask(name, entry)] as const)
   return Object.fromEntries(entries) as unknown as Handlers<C>

@@ -58,11 +58,13 @@ type AnyConversation = Conversation<unknown, unknown>
 /** One request being worked on. Its signal is made when somebody asks for it: most calls never do, and it costs 3 µs. */
 class Running implements Context {
   readonly caller: Caller
+  readonly key: string | undefined
   readonly #admission: Admission | undefined
   #controller: AbortController | undefined
 
-  constructor(caller: Caller, admission?: Admission) {
+  constructor(caller: Caller, admission?: Admission, key?: string) {
     this.caller = admission?.caller ?? caller
+    this.key = key
     this.#admission = admission
   }
 
@@ -221,13 +223,13 @@ export class RpcConnection<C extends Contract> implements AsyncDisposable {
     }
     if (this.#isClosing) throw closing()
     if (this.#running.size >= rpcLimits.inFlightMax) throw new Fault("limit", "too many requests at once")
-    const { call, in: input, statement } = request
-    const running = this.#admitted({ call, in: input, statement, isOpen: this.#isFeed(call) })
+    const { call, in: input, statement, key } = request
+    const running = this.#admitted({ call, in: input, statement, isOpen: this.#isFeed(call) }, key)
     this.#work(request.id, request.call, running, () => this.#answer(request, running))
   }
 
-  #admitted(asked: RpcAsked): Running {
-    return new Running(this.#caller, this.#options.admit?.(asked))
+  #admitted(asked: RpcAsked, key?: string): Running {
+    return new Running(this.#caller, this.#options.admit?.(asked), key)
   }
 
   #isFeed(name: string): boolean {

@@ -1,4 +1,5 @@
 import { z } from "zod"
+import { requestKeyCharsMax } from "../contract.ts"
 import { FaultData } from "../fault.ts"
 import { statementLimits } from "../statement.ts"
 
@@ -34,6 +35,8 @@ export const Request = z.object({
   call: z.string().max(128),
   in: z.record(z.string(), z.unknown()),
   statement,
+  /** The caller's own name for it: asked again with the same one, nothing is made twice. */
+  key: z.string().min(1).max(requestKeyCharsMax).optional(),
 })
 /** A stream has its connection to itself: after this, nothing else is asked on it. */
 export const Open = z.object({

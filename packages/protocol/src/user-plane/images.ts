@@ -128,6 +128,7 @@ export const imageCalls = contract({
     since: 1,
     scope: "images:write",
     http: "POST /v1/images/commit",
+    makes: true,
     doc: "Make an image of what a session has written. The session must be of an image with layers.",
     in: z.object({ session: z.string().max(128), name }),
     out: z.object({ id: z.string() }),

@@ -46,6 +46,7 @@ export const memoryCalls = contract({
     since: 1,
     scope: "memories:write",
     http: "POST /v1/memories",
+    makes: true,
     doc: "Remember a text.",
     in: z.object({
       text: z.string().trim().min(1).max(textCharsMax),

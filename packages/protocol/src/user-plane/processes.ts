@@ -94,6 +94,7 @@ export const processCalls = contract({
     since: 1,
     scope: "exec",
     http: "POST /v1/sessions/{session}/processes",
+    makes: true,
     doc: "Start a program that goes on by itself; its output is kept for those who attach.",
     in: z.object({
       session,
@@ -196,6 +197,7 @@ export const processCalls = contract({
     since: 1,
     scope: "exec",
     http: "POST /v1/sessions/{session}/shells",
+    makes: true,
     doc: "A shell that lives between commands: folder, variables, functions and jobs stay.",
     in: z.object({
       session,
@@ -209,6 +211,8 @@ export const processCalls = contract({
   "shell.run": {
     since: 1,
     scope: "exec",
+    http: "POST /v1/sessions/{session}/shells/{shell}/run",
+    body: "result",
     doc: "Run a command in a shell: its output as it comes, then how it ended.",
     in: z.object({
       session,

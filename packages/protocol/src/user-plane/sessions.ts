@@ -55,6 +55,7 @@ export const sessionCalls = contract({
     since: 1,
     scope: "sessions:write",
     http: "POST /v1/sessions",
+    makes: true,
     doc: "Start a session.",
     in: z.object({
       ...sessionWishes,
@@ -164,6 +165,7 @@ export const sessionCalls = contract({
     since: 1,
     scope: "sessions:write",
     http: "POST /v1/sessions/{id}/fork",
+    makes: true,
     doc: "New sessions with the files this one has now. Programs are not copied.",
     in: z.object({ ...which, count: z.int().min(1).max(100).default(1), name: SessionName.optional() }),
     out: z.object({ sessions: z.array(Session) }),
@@ -228,6 +230,7 @@ export const sessionCalls = contract({
     since: 1,
     scope: "sessions:write",
     http: "POST /v1/sessions/{session}/snapshots",
+    makes: true,
     doc: "Freeze what a session has written; it goes on.",
     in: z.object({ session: z.string().max(128), name: SessionName.optional() }),
     out: Snapshot,

@@ -19,7 +19,9 @@ export const Tunnel = z
     visibility: z.enum(["private", "link", "public"]).meta({
       description: "For its owner; for whoever has its link too; for everybody who can reach the gateway.",
     }),
-    path: z.string().meta({ description: "Where it is at the gateway.", examples: ["/s/ses_0123456789abcdefghjk/t/web/"] }),
+    path: z
+      .string()
+      .meta({ description: "Where it is at the gateway.", examples: ["/s/ses_0123456789abcdefghjk/t/web/"] }),
     label: z.string().meta({
       description: "The first part of its own host name, before the gateway's domain.",
       examples: ["web-0123456789abcdefghjk"],

@@ -47,6 +47,7 @@ export const workspaceCalls = contract({
     since: 1,
     scope: "workspaces:write",
     http: "POST /v1/workspaces",
+    makes: true,
     doc: "Make a workspace.",
     in: z.object({
       name: WorkspaceName,

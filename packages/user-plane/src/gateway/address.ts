@@ -39,16 +39,23 @@ export function askedOf(target: string, authority: Authority, names: HostNames):
   if (isOwn) {
     const [, name = "", body = ""] = label.exec(authority.host.slice(0, -names.domain.length - 1)) ?? []
     checkPath(path, loose)
-    return { kind: "inside", address: addressOf({ mode: "host", authority, prefix: "", path, query }, `ses_${body}`, name) }
+    return {
+      kind: "inside",
+      address: addressOf({ mode: "host", authority, prefix: "", path, query }, `ses_${body}`, name),
+    }
   }
   checkPath(path, strict)
   if (path === "/health") return { kind: "health" }
   const [, tunnel] = /^\/api\/tunnels(?:\/([^/]+))?$/.exec(path) ?? []
-  if (path.startsWith("/api/tunnels") && (path === "/api/tunnels" || tunnel !== undefined)) return { kind: "tunnels", name: tunnel }
+  if (path.startsWith("/api/tunnels") && (path === "/api/tunnels" || tunnel !== undefined))
+    return { kind: "tunnels", name: tunnel }
   const [, prefix, session = "", byName, own, rest] = insidePath.exec(path) ?? []
   if (prefix === undefined) throw new GatewayRefusal(404, "there is nothing at this address")
   if (rest === undefined) return { kind: "moved", to: `${prefix}/${query}` }
-  return { kind: "inside", address: addressOf({ mode: "path", authority, prefix, path: rest, query }, session, byName ?? own ?? "") }
+  return {
+    kind: "inside",
+    address: addressOf({ mode: "path", authority, prefix, path: rest, query }, session, byName ?? own ?? ""),
+  }
 }
 
 export function portOf(target: string): number | undefined {
@@ -90,7 +97,12 @@ const loose: readonly Ambiguity[] = [
   [/^\/(?:\/|%2f)/i, "an empty first step"],
 ]
 /** In path mode the path also says whose it is: nothing in it may be seen as one step by us and as two by others. */
-const strict: readonly Ambiguity[] = [...loose, [/\/\//, "an empty step"], [/%2[ef]/i, "an encoded slash or dot"], [/;/, "a semicolon"]]
+const strict: readonly Ambiguity[] = [
+  ...loose,
+  [/\/\//, "an empty step"],
+  [/%2[ef]/i, "an encoded slash or dot"],
+  [/;/, "a semicolon"],
+]
 
 function checkPath(path: string, ambiguities: readonly Ambiguity[]): void {
   for (const [pattern, what] of ambiguities)

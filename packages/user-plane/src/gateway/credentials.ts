@@ -71,7 +71,12 @@ function isOurCookie(cookie: string): boolean {
 
 /** Also with the prefixes that browsers treat specially. */
 export function isOurCookieName(name: string): boolean {
-  return name.trim().toLowerCase().replace(/^__(?:host|secure)-/, "") === cookieName
+  return (
+    name
+      .trim()
+      .toLowerCase()
+      .replace(/^__(?:host|secure)-/, "") === cookieName
+  )
 }
 
 /** There may be several: a page of the same site can put one of its own beside ours, and it is worth nothing. */

@@ -45,7 +45,10 @@ export class Grants {
   }
 
   /** What the first good one of these cookies grants for this, and its value when the browser should be told again to keep it. */
-  find(values: readonly string[], wanted: Pick<Grant, "session" | "target">): { grant: Grant; again?: string } | undefined {
+  find(
+    values: readonly string[],
+    wanted: Pick<Grant, "session" | "target">,
+  ): { grant: Grant; again?: string } | undefined {
     const now = this.#clock.monotonic()
     for (const value of values) {
       const key = hashOf(value)

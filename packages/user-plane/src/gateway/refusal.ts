@@ -23,6 +23,16 @@ export class GatewayRefusal extends Fault {
   }
 }
 
+/** A program that is not there yet. */
+export class NobodyListens extends GatewayRefusal {
+  constructor(cause: unknown) {
+    super(502, "nothing listens on that port yet", {
+      cause,
+      hint: "start the program; it may listen on loopback alone",
+    })
+  }
+}
+
 export function statusOf(fault: Fault): number {
   return fault instanceof GatewayRefusal ? fault.status : faultCodes[fault.code].status
 }

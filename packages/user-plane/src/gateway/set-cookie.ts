@@ -5,9 +5,15 @@ export function narrowedCookie(value: string, prefix: string): string | undefine
   const [pair = "", ...attributes] = value.split(";").map((part) => part.trim())
   const name = pair.split("=", 1)[0] ?? ""
   if (!pair.includes("=") || isOurCookieName(name)) return undefined
-  const named = attributes.map((attribute) => [attribute.split("=", 1)[0]?.trim().toLowerCase() ?? "", attribute] as const)
+  const named = attributes.map(
+    (attribute) => [attribute.split("=", 1)[0]?.trim().toLowerCase() ?? "", attribute] as const,
+  )
   const kept = named.filter(([key]) => key !== "domain" && key !== "path").map(([, attribute]) => attribute)
-  const path = named.findLast(([key]) => key === "path")?.[1].split("=")[1]?.trim() ?? ""
+  const path =
+    named
+      .findLast(([key]) => key === "path")?.[1]
+      .split("=")[1]
+      ?.trim() ?? ""
   // Without one a browser takes the folder of the request's path, which is the preview's own. So for one it cannot read.
   return [pair, ...kept, ...(path.startsWith("/") ? [`Path=${pathBelow(prefix, path)}`] : [])].join("; ")
 }

@@ -58,7 +58,12 @@ function recordOf(row: Row): TunnelRecord {
   const { session, name, token_hash: hash, created_at: createdAt, number, ...same } = row
   const tunnel = Tunnel.parse({
     ...same,
-    ...{ session, name, path: `${prefixOf(String(session), String(name))}/`, label: labelOf(String(session), String(name)) },
+    ...{
+      session,
+      name,
+      path: `${prefixOf(String(session), String(name))}/`,
+      label: labelOf(String(session), String(name)),
+    },
     createdAt: new Date(Number(createdAt)).toISOString(),
   })
   return { number: Number(number), tunnel, tokenHash: hash === null ? undefined : String(hash) }

@@ -39,7 +39,10 @@ export class Tunnels implements AsyncDisposable {
     this.#watching = this.#watch(sessions.events.last)
   }
 
-  create({ session: which, name, port, protocol, visibility }: Input<"tunnel.create">): { tunnel: Tunnel; token?: string } {
+  create({ session: which, name, port, protocol, visibility }: Input<"tunnel.create">): {
+    tunnel: Tunnel
+    token?: string
+  } {
     const record = this.#sessions.record(which)
     checkHasOwnPorts(record.plan)
     const session = record.id
@@ -68,7 +71,10 @@ export class Tunnels implements AsyncDisposable {
     return { ...more, items: items.map(({ tunnel }) => tunnel) }
   }
 
-  async *follow({ session, after }: Input<"tunnel.follow">, signal: AbortSignal): AsyncGenerator<Numbered<TunnelEvent>> {
+  async *follow(
+    { session, after }: Input<"tunnel.follow">,
+    signal: AbortSignal,
+  ): AsyncGenerator<Numbered<TunnelEvent>> {
     const id = session === undefined ? undefined : this.#sessions.record(session).id
     for await (const event of this.events.read(after, signal))
       if (id === undefined || event.item.tunnel.session === id) yield event

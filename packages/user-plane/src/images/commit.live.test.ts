@@ -92,7 +92,7 @@ describe("a stopped sandbox", () => {
     expect(ids[0]).toBe(ids[1])
     // Here it came with its folder, there it was copied.
     const insides = [near, far].map(({ store }) => store.catalog.layers().map(({ inside }) => inside))
-    expect(insides.map((all) => all.filter((inside) => inside !== ""))).toEqual([["data/root"], []])
+    expect(insides.map((all) => all.filter((inside) => inside !== "root"))).toEqual([["data/root"], []])
   })
 
   test("stays, and goes on by itself", async () => {

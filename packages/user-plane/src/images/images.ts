@@ -11,7 +11,8 @@ import { isDigest, type Digest } from "./digest.ts"
 import { baseOf, checkHeight, lender, withLayers } from "./commit.ts"
 import { formatOf, opened, type ArchiveFormat } from "./import/archive.ts"
 import { describe, importDocker, importOci, importRootfs, type Imported } from "./import/sources.ts"
-import { MergedView } from "./layer/merged.ts"
+import type { Keeper } from "./keeper/keeper.ts"
+import type { ImageView } from "./layer/merged.ts"
 import { archiveLimits, type ArchiveLimits } from "./limits.ts"
 import { ImageConfig, readJson } from "./manifest.ts"
 import { nameOf, readReference } from "./reference.ts"
@@ -24,6 +25,8 @@ export interface ImagesOptions {
   readonly log: Log
   readonly limits?: Partial<ArchiveLimits>
   readonly clock?: Clock
+  /** Who has the files of layers in hand; we ourselves unless said. */
+  readonly keeper?: Keeper | undefined
 }
 
 /** What people see of an image. */
@@ -75,7 +78,8 @@ export class Images implements AsyncDisposable {
 
   static async open(options: ImagesOptions): Promise<Images> {
     const limits = { ...archiveLimits, ...options.limits }
-    return new Images(await LayerStore.open({ root: options.root, limits, log: options.log }), options)
+    const { root, log, keeper } = options
+    return new Images(await LayerStore.open({ root, limits, log, keeper }), options)
   }
 
   /** Brings an image from a registry and gives it the name it was asked for by. */
@@ -172,8 +176,8 @@ export class Images implements AsyncDisposable {
   }
 
   /** Layers (the bottom one first) as one tree, to look at. */
-  view(layers: readonly Digest[]): MergedView {
-    return new MergedView(
+  view(layers: readonly Digest[]): ImageView {
+    return this.store.keeper.view(
       layers.toReversed().map((digest) => ({
         folder: this.store.folder(digest),
         opaque: this.store.catalog.layer(digest)?.opaque ?? [],
@@ -285,8 +289,8 @@ export class Images implements AsyncDisposable {
 
   /** Layers, the top one first, with ours above them where they need it. */
   async #topped(layers: readonly Digest[], pin: Pin, signal: AbortSignal | undefined): Promise<Digest[]> {
-    using view = this.view(layers.toReversed())
-    const ours = warrenLayer(view)
+    await using view = this.view(layers.toReversed())
+    const ours = await warrenLayer(view)
     if (!ours) return [...layers]
     const { digest } = await this.store.add(once(ours), { signal, pin })
     return [digest, ...layers]

@@ -3,7 +3,6 @@ import { mkdirSync, readdirSync, renameSync } from "node:fs"
 import { mkdir, mkdtemp, rename, rm, stat } from "node:fs/promises"
 import { join, relative } from "node:path"
 import { promisify } from "node:util"
-import { Fault } from "@warren/base/fault.ts"
 import type { Log } from "@warren/base/log.ts"
 import { Scope } from "@warren/base/scope.ts"
 import { holdLock } from "@warren/base/single-instance.ts"
@@ -12,17 +11,20 @@ import { Turns } from "@warren/base/turns.ts"
 import type { WrittenLayer } from "@warren/drivers/driver.ts"
 import { Catalog, migrations, type LayerRecord } from "./catalog.ts"
 import { hexOf, wrongDigest, type Digest } from "./digest.ts"
-import { packUpper } from "./layer/pack.ts"
-import { unpack } from "./layer/packed.ts"
+import { noKeeper, ownKeeper, type Keeper, type Unpacked } from "./keeper/keeper.ts"
+import type { UnpackOptions } from "./layer/packed.ts"
 import { removeAround, settle } from "./layer/settle.ts"
 import type { ArchiveLimits } from "./limits.ts"
 
 const run = promisify(execFile)
+/** What a layer that we made is called in its folder. */
+const inside = "root"
 
 export interface StoreOptions {
   readonly root: string
   readonly limits: ArchiveLimits
   readonly log: Log
+  readonly keeper?: Keeper | undefined
 }
 
 /** Keeps layers from being collected, for as long as whoever gave it says. */
@@ -42,6 +44,7 @@ interface AddOptions {
  */
 export class LayerStore implements AsyncDisposable {
   readonly catalog: Catalog
+  readonly keeper: Keeper
   readonly #options: StoreOptions
   readonly #scope: Scope
   readonly #turns = new Turns()
@@ -51,13 +54,11 @@ export class LayerStore implements AsyncDisposable {
   private constructor(options: StoreOptions, catalog: Catalog, scope: Scope) {
     this.#options = options
     this.catalog = catalog
+    this.keeper = options.keeper ?? (process.getuid?.() === 0 ? ownKeeper : noKeeper)
     this.#scope = scope
   }
 
   static async open(options: StoreOptions): Promise<LayerStore> {
-    if (process.getuid?.() !== 0) {
-      throw new Fault("unsupported", "layers keep the owners of their files, and only root can give files away")
-    }
     const { root } = options
     for (const folder of ["", "layers", "layers/sha256", "drafts", "blobs"]) {
       mkdirSync(join(root, folder), { recursive: true, mode: 0o700 })
@@ -112,24 +113,8 @@ export class LayerStore implements AsyncDisposable {
   }
 
   /** Makes a layer of an archive, and pins it before anybody could collect it. */
-  async add(packed: AsyncIterable<Uint8Array>, { expected, signal, pin }: AddOptions): Promise<LayerRecord> {
-    await using draft = await this.draft()
-    const root = join(draft.path, "root")
-    await mkdir(root, { mode: 0o755 })
-    const { limits } = this.#options
-    const made = await unpack(packed, { root, scratch: draft.path, limits, signal })
-    if (expected !== undefined && made.digest !== expected) throw wrongDigest("the layer", expected, made.digest)
-    const record: LayerRecord = {
-      digest: made.digest,
-      entries: made.entries,
-      bytes: made.fileBytes,
-      opaque: made.opaque,
-      inside: "",
-    }
-    if (made.skipped.length > 0) {
-      this.#options.log("info", "image.skipped", { layer: made.digest, entries: made.skipped.join(" ") })
-    }
-    return await this.#keep(root, record, { signal, pin })
+  add(packed: AsyncIterable<Uint8Array>, options: AddOptions): Promise<LayerRecord> {
+    return this.#make((to) => this.keeper.unpack(packed, to), options)
   }
 
   /** Makes a layer of what a stopped sandbox has written, without copying it where that can be. */
@@ -137,18 +122,18 @@ export class LayerStore implements AsyncDisposable {
     await using draft = await this.draft()
     const clone = join(draft.path, "clone")
     const root = await written.cloneTo(clone)
-    if (root === undefined) return await this.add(packUpper(written.folder), { signal, pin })
-    const inside = relative(clone, root)
-    await removeAround(clone, inside.split("/"))
+    if (root === undefined) return await this.#make((to) => this.keeper.repack(written.folder, to), { signal, pin })
+    const place = relative(clone, root)
+    await removeAround(clone, place.split("/"))
     const { limits } = this.#options
-    const record = { ...(await settle(root, { limits, signal })), inside }
+    const record = { ...(await settle(root, { limits, signal })), inside: place }
     return await this.#keep(clone, record, { signal, pin })
   }
 
   /** A folder that is gone when its owner is done, or when the store is next opened. */
   async draft(): Promise<AsyncDisposable & { readonly path: string }> {
     const path = await mkdtemp(join(this.#options.root, "drafts", "d-"))
-    return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) }
+    return { path, [Symbol.asyncDispose]: () => this.keeper.remove(path) }
   }
 
   /** Takes away what nobody needs. Half-collected blobs stay for `blobsMs`, steps of recipes for `stepsMs`, after their last use. */
@@ -176,6 +161,20 @@ export class LayerStore implements AsyncDisposable {
     return join(this.#options.root, "layers/sha256", hexOf(digest))
   }
 
+  /** In a folder of our own: what belongs to somebody else can be moved neither by us nor, perhaps, by anybody. */
+  async #make(make: (to: UnpackOptions) => Promise<Unpacked>, options: AddOptions): Promise<LayerRecord> {
+    const { expected, signal } = options
+    await using draft = await this.draft()
+    const folder = join(draft.path, "layer")
+    await mkdir(folder, { mode: 0o700 })
+    const { limits } = this.#options
+    const made = await make({ root: join(folder, inside), scratch: draft.path, limits, signal })
+    const { digest, entries, fileBytes: bytes, opaque, skipped } = made
+    if (expected !== undefined && digest !== expected) throw wrongDigest("the layer", expected, digest)
+    if (skipped.length > 0) this.#options.log("info", "image.skipped", { layer: digest, entries: skipped.join(" ") })
+    return await this.#keep(folder, { digest, entries, bytes, opaque, inside }, options)
+  }
+
   /** What a draft has made becomes a layer, unless there is the same already. */
   async #keep(folder: string, record: LayerRecord, { signal, pin }: AddOptions): Promise<LayerRecord> {
     // A layer that the catalog knows must be whole after a power cut, too.
@@ -201,7 +200,7 @@ export class LayerStore implements AsyncDisposable {
   async #tidy(): Promise<void> {
     const { root, log } = this.#options
     const drafts = readdirSync(join(root, "drafts"))
-    for (const name of drafts) await rm(join(root, "drafts", name), { recursive: true, force: true })
+    for (const name of drafts) await this.keeper.remove(join(root, "drafts", name))
     const onDisk = new Set(readdirSync(join(root, "layers/sha256")))
     const known = this.catalog.layers()
     for (const { digest } of known) {

@@ -1,6 +1,6 @@
 import { Fault } from "@warren/base/fault.ts"
 import { etcAt, homeAt, initAt, sudoAt } from "@warren/drivers/oci/spec/places.ts"
-import type { MergedView } from "./layer/merged.ts"
+import type { ImageView } from "./layer/merged.ts"
 import { parentsOf } from "./layer/parents.ts"
 import { shown } from "./tar/entry.ts"
 import { writeTar, type WritableEntry } from "./tar/writer.ts"
@@ -37,32 +37,32 @@ const accountsBytesMax = 2 ** 20
  * The archive of a small layer on top of an image, which makes it a sandbox's: places to mount over, and a user to work as.
  * Undefined when the image has it all. An image whose own places lead elsewhere is refused.
  */
-export function warrenLayer(image: MergedView): Buffer | undefined {
+export async function warrenLayer(image: ImageView): Promise<Buffer | undefined> {
   const entries = new Map<string, WritableEntry & { readonly content?: Buffer }>()
   for (const { path, mode, owner } of folders) {
-    const stats = image.stat(path.split("/"))
-    if (stats?.isSymbolicLink()) {
-      const target = shown(image.link(path.split("/")))
+    const seen = await image.stat(path.split("/"))
+    if (seen?.kind === "link") {
+      const target = shown(await image.link(path.split("/")))
       throw new Fault("invalid", `/${path} of the image is a link to ${target}; it must be a folder`, {
         subject: `entry:/${path}`,
       })
     }
-    if (stats && !stats.isDirectory()) {
+    if (seen && seen.kind !== "folder") {
       throw new Fault("invalid", `/${path} of the image is not a folder`, { subject: `entry:/${path}` })
     }
-    if (!stats) entries.set(path, { name: `${path}/`, kind: "folder", mode, uid: owner, gid: owner })
+    if (!seen) entries.set(path, { name: `${path}/`, kind: "folder", mode, uid: owner, gid: owner })
     // Somewhere to work is the user's own, whoever made it.
-    else if (owner === user && (stats.uid !== user || (stats.mode & 0o700) !== 0o700)) {
-      const own = (stats.mode & 0o7777) | 0o700
+    else if (owner === user && (seen.uid !== user || (seen.mode & 0o700) !== 0o700)) {
+      const own = (seen.mode & 0o7777) | 0o700
       entries.set(path, { name: `${path}/`, kind: "folder", mode: own, uid: user, gid: user })
     }
   }
   for (const path of targets) {
-    if (!image.stat(path.split("/"))?.isFile()) entries.set(path, file(path, ""))
+    if ((await image.stat(path.split("/")))?.kind !== "file") entries.set(path, file(path, ""))
   }
-  for (const [path, text] of accounts(image)) entries.set(path, file(path, text))
+  for await (const [path, text] of accounts(image)) entries.set(path, file(path, text))
   if (entries.size === 0) return undefined
-  return writeTar([...parentsOf(image, [...entries.keys()]), ...entries.values()].toSorted(byName))
+  return writeTar([...(await parentsOf(image, [...entries.keys()])), ...entries.values()].toSorted(byName))
 }
 
 function file(name: string, text: string): WritableEntry & { readonly content: Buffer } {
@@ -70,10 +70,11 @@ function file(name: string, text: string): WritableEntry & { readonly content: B
 }
 
 /** `passwd` and `group` with the sandbox's user in them, where they lack it. */
-function* accounts(image: MergedView): Generator<[string, string], void, void> {
-  const shell = image.stat(["bin", "bash"]) || image.stat(["usr", "bin", "bash"]) ? "/bin/bash" : "/bin/sh"
-  const passwd = image.text(["etc", "passwd"], accountsBytesMax) ?? "root:x:0:0:root:/root:/bin/sh\n"
-  const group = image.text(["etc", "group"], accountsBytesMax) ?? "root:x:0:\n"
+async function* accounts(image: ImageView): AsyncGenerator<[string, string], void, void> {
+  const hasBash = (await image.stat(["bin", "bash"])) ?? (await image.stat(["usr", "bin", "bash"]))
+  const shell = hasBash ? "/bin/bash" : "/bin/sh"
+  const passwd = (await image.text(["etc", "passwd"], accountsBytesMax)) ?? "root:x:0:0:root:/root:/bin/sh\n"
+  const group = (await image.text(["etc", "group"], accountsBytesMax)) ?? "root:x:0:\n"
   const people = added(passwd, [
     { id: user, line: (name) => `${name}:x:${user}:${user}::${homeAt}:${shell}`, names: ["user", "sandbox"] },
     {

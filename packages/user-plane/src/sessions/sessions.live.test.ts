@@ -23,7 +23,7 @@ describe("sessions on a real driver", () => {
     calls()["session.create"](sessionCalls["session.create"].in.parse(wishes), context)
   async function run(session: string, cmd: string): Promise<{ text: string; exitCode: number | null }> {
     const handlers = processHandlers(engine.sessions, (use, env) => ({ ...use.record.env, ...env }))
-    const input = { session, cmd, env: {}, stdin: false, timeoutMs: 10_000, outputBytesMax: 0 }
+    const input = { session, cmd, env: {}, stdin: false, timeoutMs: 60_000, outputBytesMax: 0 }
     await using talk = (await handlers["process.exec"](input, context)) as Conversation<
       unknown,
       { ev: string; exitCode?: number | null }
@@ -53,6 +53,20 @@ describe("sessions on a real driver", () => {
     expect(await calls()["session.hibernate"]({ id }, context)).toMatchObject({ state: "hibernated" })
     expect(await run(id, "cat ~/note")).toEqual({ text: "kept\n", exitCode: 0 })
     expect(engine.sessions.get(id).state).toBe("running")
+  })
+
+  test("sleeps with a shell's history and 200 MB of installed packages, and has all of it when it wakes", async () => {
+    const { id } = await create({ network: { mode: "none" } })
+    const install = `mkdir -p ~/lib && cd ~/lib && for package in $(seq 200); do
+        mkdir -p node_modules/p$package/lib && head -c 1000000 /dev/urandom > node_modules/p$package/lib/index.js
+        ln -s ../p$package/lib/index.js node_modules/.bin-$package; done
+      echo 'npm install' >> ~/.bash_history; chmod 750 ~/lib; find . -type f | sort | xargs sha256sum | sha256sum; find . | wc -l`
+    const before = await run(id, install)
+    await calls()["session.hibernate"]({ id }, context)
+    const look = "cd ~/lib && find . -type f | sort | xargs sha256sum | sha256sum; find . | wc -l"
+    expect(await run(id, look)).toEqual(before)
+    expect((await run(id, "cat ~/.bash_history; stat -c %a ~/lib")).text).toBe("npm install\n750\n")
+    await calls()["session.delete"]({ id }, context)
   })
 
   test("forks: parent and children go their own ways", async () => {

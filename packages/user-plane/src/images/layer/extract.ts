@@ -45,16 +45,37 @@ const skippedMax = 100
 const ownerMax = 65_535
 const nobody = 65_534
 
+interface ExtractOptions {
+  readonly root: string
+  readonly scratch: string
+  readonly limits: ArchiveLimits
+  readonly isPrivate?: boolean | undefined
+  readonly signal?: AbortSignal | undefined
+}
+
+interface Rights {
+  readonly mode: number
+  /** Undefined: whoever makes it. */
+  readonly owner: { readonly uid: number; readonly gid: number } | undefined
+}
+
+type RightsOf = (entry: TarEntry) => Rights
+
+const archiveRights: RightsOf = ({ kind, mode, uid, gid }) => ({
+  mode: kind === "folder" ? mode : mode & 0o1777,
+  owner: { uid: owner(uid), gid: owner(gid) },
+})
+
+/** Of an archive that is only looked into: nobody can be given anything, and nothing can be hidden from us. */
+const ownRights: RightsOf = ({ kind }) => ({ mode: kind === "folder" ? 0o700 : 0o600, owner: undefined })
+
 /**
  * Turns an archive into a layer: the empty folder `root` is filled, `scratch` beside it may be used. Everything is reached by
  * descriptors below `root`; the archive's word is only ever taken for names and contents. Set-user-id and set-group-id are dropped
  * from files, and so are file capabilities: with no-new-privs they can do nothing inside, and they should not lie on the host.
  */
-export async function extract(
-  reader: TarReader,
-  options: { root: string; scratch: string; limits: ArchiveLimits; signal?: AbortSignal | undefined },
-): Promise<Extracted> {
-  using layer = new Extraction(options.root, options.limits)
+export async function extract(reader: TarReader, options: ExtractOptions): Promise<Extracted> {
+  using layer = new Extraction(options.root, options.limits, options.isPrivate ? ownRights : archiveRights)
   for (let entry = await reader.next(); entry; entry = await reader.next()) {
     options.signal?.throwIfAborted()
     await layer.add(entry, reader)
@@ -67,6 +88,7 @@ class Extraction implements Disposable {
   readonly skipped: string[] = []
   fileBytes = 0
   readonly #limits: ArchiveLimits
+  readonly #rightsOf: RightsOf
   readonly #walk: FolderWalk
   /** For hard links: a path holds only until the next walk, and a link needs two. */
   readonly #targets: FolderWalk
@@ -75,8 +97,9 @@ class Extraction implements Disposable {
   /** Set at the end: everything put into a folder changes its time. */
   readonly #folderTimes = new Map<string, { readonly place: Place; readonly mtime: number }>()
 
-  constructor(root: string, limits: ArchiveLimits) {
+  constructor(root: string, limits: ArchiveLimits, rightsOf: RightsOf) {
     this.#limits = limits
+    this.#rightsOf = rightsOf
     this.#walk = new FolderWalk(root)
     this.#targets = new FolderWalk(root)
     // As with every folder that the archive does not mention: the same archive gives the same layer at any time.
@@ -159,9 +182,10 @@ class Extraction implements Disposable {
       this.#attributes.delete(place.join("/"))
     }
     if (!existing?.isDirectory()) mkdirSync(path, 0o700)
+    const { mode, owner: given } = this.#rightsOf(entry)
     // A folder for certain now, and nobody but us can change that: neither call can be led astray.
-    chownSync(path, owner(entry.uid), owner(entry.gid))
-    chmodSync(path, entry.mode)
+    if (given) chownSync(path, given.uid, given.gid)
+    chmodSync(path, mode)
     this.#folderTimes.set(place.join("/"), { place, mtime: entry.mtime })
   }
 
@@ -170,7 +194,8 @@ class Extraction implements Disposable {
     if (target === "" || target.includes("\0")) throw refused(entry.name, "is a link to no name")
     if (target.length > this.#limits.pathBytesMax) throw tooMuch(entry.name, "is a link to a name that is too long")
     symlinkSync(Buffer.from(target, "latin1"), path)
-    lchownSync(path, owner(entry.uid), owner(entry.gid))
+    const { owner: given } = this.#rightsOf(entry)
+    if (given) lchownSync(path, given.uid, given.gid)
     lutimesSync(path, entry.mtime, entry.mtime)
   }
 
@@ -181,8 +206,9 @@ class Extraction implements Disposable {
         for (let at = 0; at < chunk.length;) at += writeSync(file, chunk, at)
         this.fileBytes += chunk.length
       }
-      fchownSync(file, owner(entry.uid), owner(entry.gid))
-      fchmodSync(file, entry.mode & 0o1777)
+      const { mode, owner: given } = this.#rightsOf(entry)
+      if (given) fchownSync(file, given.uid, given.gid)
+      fchmodSync(file, mode)
       futimesSync(file, entry.mtime, entry.mtime)
     } finally {
       closeSync(file)

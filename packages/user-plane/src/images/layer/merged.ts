@@ -8,6 +8,25 @@ export interface LayerView {
   readonly opaque: readonly string[]
 }
 
+/** What one name of an image is. */
+export interface Seen {
+  readonly kind: "file" | "folder" | "link" | "other"
+  readonly mode: number
+  readonly uid: number
+  readonly gid: number
+  readonly mtimeMs: number
+}
+
+/** An image to look at, wherever its files are. */
+export interface ImageView extends AsyncDisposable {
+  stat(place: Place): Promise<Seen | undefined>
+  link(place: Place): Promise<string>
+  /** Where a name leads once every link in it is followed, inside the image; the last part need not be there. */
+  resolve(place: Place): Promise<Place>
+  /** A plain file's text; undefined when there is none there. */
+  text(place: Place, bytesMax: number): Promise<string | undefined>
+}
+
 interface Found {
   readonly stats: Stats
   readonly walk: FolderWalk
@@ -18,7 +37,7 @@ const linksMax = 40
 const readFlags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
 
 /** Layers as a sandbox will see them, without mounting anything and without following any link. */
-export class MergedView implements Disposable {
+export class MergedView implements ImageView {
   readonly #layers: readonly { readonly walk: FolderWalk; readonly opaque: ReadonlySet<string> }[]
 
   /** The top one first. */
@@ -26,17 +45,16 @@ export class MergedView implements Disposable {
     this.#layers = layers.map(({ folder, opaque }) => ({ walk: new FolderWalk(folder), opaque: new Set(opaque) }))
   }
 
-  stat(place: Place): Stats | undefined {
-    return this.#find(place)?.stats
+  async stat(place: Place): Promise<Seen | undefined> {
+    const found = await Promise.resolve(this.#find(place))
+    return found && seen(found.stats)
   }
 
-  link(place: Place): string {
-    const path = this.#find(place)?.walk.find(place)
-    return path ? readlinkSync(path, "latin1") : ""
+  async link(place: Place): Promise<string> {
+    return await Promise.resolve(this.#link(place))
   }
 
-  /** Where a name leads once every link in it is followed, inside the image; the last part need not be there. */
-  resolve(place: Place): Place {
+  async resolve(place: Place): Promise<Place> {
     let todo = [...place]
     let done: string[] = []
     for (let links = 0; todo.length > 0;) {
@@ -44,20 +62,19 @@ export class MergedView implements Disposable {
       todo = rest
       if (part === "" || part === ".") continue
       const here = part === ".." ? done.slice(0, -1) : [...done, part]
-      if (part === ".." || !this.stat(here)?.isSymbolicLink()) done = here
+      if (part === ".." || !this.#find(here)?.stats.isSymbolicLink()) done = here
       else {
         if (++links > linksMax) throw new Fault("invalid", `/${place.join("/")} of the image leads in circles`)
-        const target = this.link(here)
+        const target = this.#link(here)
         if (target.startsWith("/")) done = []
         todo = [...target.split("/"), ...todo]
       }
     }
-    return done
+    return await Promise.resolve(done)
   }
 
-  /** A plain file's text; undefined when there is none there. */
-  text(place: Place, bytesMax: number): string | undefined {
-    const found = this.#find(place)
+  async text(place: Place, bytesMax: number): Promise<string | undefined> {
+    const found = await Promise.resolve(this.#find(place))
     const path = found?.stats.isFile() ? found.walk.find(place) : undefined
     if (!path) return undefined
     const file = openSync(path, readFlags)
@@ -70,8 +87,14 @@ export class MergedView implements Disposable {
     }
   }
 
-  [Symbol.dispose](): void {
+  [Symbol.asyncDispose](): Promise<void> {
     for (const { walk } of this.#layers) walk[Symbol.dispose]()
+    return Promise.resolve()
+  }
+
+  #link(place: Place): string {
+    const path = this.#find(place)?.walk.find(place)
+    return path ? readlinkSync(path, "latin1") : ""
   }
 
   #find(place: Place): Found | undefined {
@@ -101,6 +124,13 @@ function look(walk: FolderWalk, place: Place): Stats | "hidden" | undefined {
     if (failure instanceof NotAFolder) return "hidden"
     throw failure
   }
+}
+
+function seen(stats: Stats): Seen {
+  const { mode, uid, gid, mtimeMs } = stats
+  const others = stats.isSymbolicLink() ? "link" : "other"
+  const kind = stats.isDirectory() ? "folder" : stats.isFile() ? "file" : others
+  return { kind, mode, uid, gid, mtimeMs }
 }
 
 function isWhiteout(stats: Stats): boolean {

@@ -5,10 +5,12 @@ import { TarReader } from "../tar/reader.ts"
 import { decompress } from "./decompress.ts"
 import { extract, type Extracted } from "./extract.ts"
 
-interface UnpackOptions {
+export interface UnpackOptions {
   readonly root: string
   readonly scratch: string
   readonly limits: ArchiveLimits
+  /** Whether everything becomes ours alone, whoever it belongs to in the archive. */
+  readonly isPrivate?: boolean | undefined
   readonly signal?: AbortSignal | undefined
 }
 

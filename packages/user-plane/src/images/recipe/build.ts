@@ -84,8 +84,8 @@ class Build implements Disposable {
       case "WORKDIR":
         this.#workdir = filled.startsWith("/") ? filled : `${this.#workdir.replace(/\/$/, "")}/${filled}`
         return this.#layer(step, [this.#workdir], told, async (options) => {
-          using view = this.#options.images.view(this.#layers)
-          const archive = folderArchive(view, this.#workdir)
+          await using view = this.#options.images.view(this.#layers)
+          const archive = await folderArchive(view, this.#workdir)
           return archive && (await this.#options.images.store.add(archive, options))
         })
       case "ENV":
@@ -159,7 +159,7 @@ class Build implements Disposable {
     const { images } = this.#options
     const below = [...this.#layers]
     async function* placed(): AsyncGenerator<Uint8Array, void, void> {
-      using view = images.view(below)
+      await using view = images.view(below)
       yield* files(view)
     }
     return this.#layer(step, [target, uid, gid, await hashOf(files)], told, (options) =>

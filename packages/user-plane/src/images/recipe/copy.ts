@@ -1,6 +1,6 @@
 import { lstatSync } from "node:fs"
 import { FolderWalk, NotAFolder } from "../layer/folder-walk.ts"
-import type { MergedView } from "../layer/merged.ts"
+import type { ImageView } from "../layer/merged.ts"
 import { pack, packOne } from "../layer/pack.ts"
 import { parentsOf } from "../layer/parents.ts"
 import { placeOf, type Place } from "../layer/place.ts"
@@ -23,7 +23,7 @@ interface Source {
 }
 
 /** An archive for an image: where its entries go depends on what is there already. Without an image, its contents alone. */
-export type ForImage = (view: MergedView | undefined) => AsyncIterable<Uint8Array>
+export type ForImage = (view: ImageView | undefined) => AsyncIterable<Uint8Array>
 
 /** What COPY puts into a layer. Files of the context are reached without following links; its links stay links. */
 export async function copyArchive({ context, from, to, owner }: Copy, step: Step): Promise<ForImage> {
@@ -31,8 +31,8 @@ export async function copyArchive({ context, from, to, owner }: Copy, step: Step
   const isInto = to.endsWith("/") || sources.length > 1
   return async function* (view) {
     const asked = placeOf(to, to.replace(/^\/+/, "") || ".", archiveLimits)
-    const target = view ? view.resolve(asked) : asked
-    const isFolder = isInto || view?.stat(target)?.isDirectory() === true
+    const target = view ? await view.resolve(asked) : asked
+    const isFolder = isInto || (await view?.stat(target))?.kind === "folder"
     for (const { place, isFolder: isTree } of sources) {
       // A folder's contents go to the target; a file goes into it, or becomes it.
       const base = isTree || !isFolder ? target : [...target, place.at(-1) ?? ""]
@@ -46,12 +46,12 @@ export async function copyArchive({ context, from, to, owner }: Copy, step: Step
 }
 
 /** The folders of a path, as an archive; undefined when they are all there. */
-export function folderArchive(view: MergedView, path: string): AsyncIterable<Uint8Array> | undefined {
-  const place = view.resolve(placeOf(path, path.replace(/^\/+/, "") || ".", archiveLimits))
-  if (place.length === 0 || view.stat(place)?.isDirectory()) return undefined
-  const parts = [...folders(view, [...place, "x"]), archiveEnd]
+export async function folderArchive(view: ImageView, path: string): Promise<AsyncIterable<Uint8Array> | undefined> {
+  const place = await view.resolve(placeOf(path, path.replace(/^\/+/, "") || ".", archiveLimits))
+  if (place.length === 0 || (await view.stat(place))?.kind === "folder") return undefined
   return (async function* () {
-    yield await Promise.resolve(Buffer.concat(parts))
+    yield* folders(view, [...place, "x"])
+    yield archiveEnd
   })()
 }
 
@@ -62,11 +62,12 @@ export async function hashOf(archive: ForImage): Promise<Digest> {
 }
 
 /** Every folder above a place: as it is in the image, or new. */
-function* folders(view: MergedView, place: Place): Generator<Buffer, void, void> {
-  for (const entry of parentsOf(view, [place.join("/")])) yield writeHeader(entry)
+async function* folders(view: ImageView, place: Place): AsyncGenerator<Buffer, void, void> {
+  for (const entry of await parentsOf(view, [place.join("/")])) yield writeHeader(entry)
   for (const [depth] of place.entries()) {
     const above = place.slice(0, depth)
-    if (depth > 0 && !view.stat(above)) yield writeHeader({ name: `${above.join("/")}/`, kind: "folder", mode: 0o755 })
+    if (depth > 0 && !(await view.stat(above)))
+      yield writeHeader({ name: `${above.join("/")}/`, kind: "folder", mode: 0o755 })
   }
 }
 

@@ -1,0 +1,338 @@
+import { chmod, chown } from "node:fs/promises"
+import { createServer, STATUS_CODES, type IncomingMessage, type Server, type ServerResponse } from "node:http"
+import type { Socket } from "node:net"
+import type { Duplex } from "node:stream"
+import type { Clock } from "@warren/base/clock.ts"
+import { errnoOf, Fault, isCancellation, messageOf } from "@warren/base/fault.ts"
+import type { Log } from "@warren/base/log.ts"
+import { listenAt } from "@warren/base/unix-socket.ts"
+import type { GatewayClaims } from "@warren/protocol/gateway-token.ts"
+import { valuesOf } from "../egress/headers.ts"
+import type { Sessions, Use } from "../sessions/sessions.ts"
+import { askedOf, type Address } from "./address.ts"
+import { Admissions, type Admission } from "./admission.ts"
+import { answerHead } from "./answer-head.ts"
+import { authorityOf, hasOwnNames, originOf, type HostNames } from "./authority.ts"
+import { guardBrowser } from "./browser-guard.ts"
+import { Channels, type Channel } from "./channels.ts"
+import { credentialsOf } from "./credentials.ts"
+import { exchange, type Outgoing } from "./exchange.ts"
+import { InsideAgent } from "./inside-agent.ts"
+import { gatewayLimits } from "./limits.ts"
+import { noticeAnswer } from "./notice.ts"
+import { checkHasOwnPorts } from "./own-ports.ts"
+import { GatewayRefusal, NobodyListens, statusOf } from "./refusal.ts"
+import { requestHead } from "./request-head.ts"
+import { headText, socketExchange } from "./socket-exchange.ts"
+import { answerTunnels } from "./tunnel-api.ts"
+import type { Tunnels } from "./tunnels.ts"
+import { detourOf, setCookie, type Detour } from "./visit.ts"
+
+/** What is written down for the user to read. */
+export interface GatewayNote {
+  readonly user: string
+  readonly call: "gateway.open" | "gateway.request"
+  readonly session?: string
+  readonly result: string
+  readonly reason?: string
+}
+
+export interface GatewayOptions {
+  readonly path: string
+  /** Who else may connect: a group's number. Nobody when absent. */
+  readonly group?: number | undefined
+  readonly sessions: Sessions
+  readonly tunnels: Tunnels
+  readonly names: HostNames
+  readonly clock: Clock
+  readonly log: Log
+  readonly access: { add(note: GatewayNote): void; refuse(note: GatewayNote): void }
+  /** What a token says, if it is one of this user's, signed by the control plane. Throws otherwise. */
+  verify(token: string): GatewayClaims
+}
+
+/** A request that was let in, and what it is let in to. */
+interface Entry {
+  readonly address: Address
+  readonly admission: Admission
+  readonly query: string
+}
+
+const ownerOnly = 0o600
+const ownerAndGroup = 0o660
+
+/** The front door to what runs in sandboxes. Whoever can open its socket still has to show, with each request, that they may. */
+export class Gateway implements AsyncDisposable {
+  readonly #options: GatewayOptions
+  readonly #server: Server
+  readonly #admissions: Admissions
+  readonly #channels = new Channels()
+  readonly #agent = new InsideAgent()
+  readonly #sockets = new Set<Socket>()
+  readonly #listening: Disposable
+
+  private constructor(options: GatewayOptions) {
+    this.#options = options
+    this.#admissions = new Admissions(options)
+    this.#listening = options.tunnels.onGone((gone) => {
+      this.#admissions.revoke(({ tunnel }) => tunnel === gone.id)
+      this.#channels.cut(({ tunnel }) => tunnel === gone.id, "the tunnel was taken away")
+    })
+    const { headBytesMax, headMs, idleMs, connectionsMax } = gatewayLimits
+    this.#server = createServer({ maxHeaderSize: headBytesMax, headersTimeout: headMs, requestTimeout: 0 })
+    this.#server.maxConnections = connectionsMax
+    this.#server.maxHeadersCount = 0
+    this.#server.timeout = idleMs
+    this.#server.on("connection", (socket: Socket) => {
+      this.#sockets.add(socket)
+      socket.once("close", () => this.#sockets.delete(socket))
+    })
+    this.#server.on("request", (request, response) => void this.#request(request, response, false))
+    this.#server.on("checkContinue", (request, response) => void this.#request(request, response, true))
+    this.#server.on(
+      "upgrade",
+      (request: IncomingMessage, socket: Socket, head: Buffer) => void this.#upgrade(request, socket, head),
+    )
+    this.#server.on("connect", (request: IncomingMessage, socket: Socket) =>
+      this.#turnAway(request, socket, notHere(request)),
+    )
+    this.#server.on("clientError", (error, socket) => this.#unreadable(error, socket))
+  }
+
+  static async open(options: GatewayOptions): Promise<Gateway> {
+    const gateway = new Gateway(options)
+    const { path, group } = options
+    try {
+      await listenAt(gateway.#server, path)
+      // The group first: for a moment fewer may connect, never more.
+      if (group !== undefined) await chown(path, process.getuid?.() ?? 0, group)
+      await chmod(path, group === undefined ? ownerOnly : ownerAndGroup)
+    } catch (failure) {
+      await gateway[Symbol.asyncDispose]()
+      throw failure
+    }
+    return gateway
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#listening[Symbol.dispose]()
+    this.#channels.cut(() => true, "the gateway closes")
+    await new Promise<void>((resolve) => {
+      this.#server.close(() => resolve())
+      for (const socket of this.#sockets) socket.destroy()
+    })
+    this.#agent.destroy()
+  }
+
+  async #request(request: IncomingMessage, response: ServerResponse, isWaiting: boolean): Promise<void> {
+    let entry: Entry | undefined
+    try {
+      if (request.method === "TRACE") throw notHere(request)
+      const asked = this.#asked(request)
+      if (asked.kind === "health")
+        return void response.writeHead(200, { "content-type": "application/json" }).end('{"status":"ok"}')
+      if (asked.kind === "moved") return void response.writeHead(308, { location: asked.to }).end()
+      if (asked.kind === "tunnels") {
+        const { sid: session } = this.#admissions.owner(credentialsOf(request.rawHeaders, ""))
+        if (isWaiting) response.writeContinue()
+        return await answerTunnels(request, response, { tunnels: this.#options.tunnels, session, name: asked.name })
+      }
+      const { detour, ...admitted } = this.#admit(request, asked.address, false)
+      entry = admitted
+      if (detour) return sendAway(response, detour)
+      await this.#inside(request, entry, (use, outgoing, answered) =>
+        exchange(request, response, { ...outgoing, agent: this.#agent, isWaiting, answerHead: answered }),
+      )
+    } catch (thrown) {
+      const fault = this.#report(thrown, request, entry)
+      if (response.headersSent || response.destroyed) return void response.destroy()
+      const { status, headers, body } = this.#said(fault, request, entry)
+      // What is left of the request's body would be read as the next request.
+      response.writeHead(status, [...headers, "Connection", "close"]).end(request.method === "HEAD" ? undefined : body)
+    }
+  }
+
+  async #upgrade(request: IncomingMessage, socket: Socket, head: Buffer): Promise<void> {
+    let entry: Entry | undefined
+    socket.on("error", () => socket.destroy())
+    socket.setTimeout(gatewayLimits.idleMs, () => socket.destroy())
+    try {
+      if (request.method !== "GET" || request.headers.upgrade?.toLowerCase() !== "websocket") throw notHere(request)
+      const asked = this.#asked(request)
+      if (asked.kind !== "inside") throw new GatewayRefusal(400, "there is no WebSocket here")
+      entry = this.#admit(request, asked.address, true)
+      socket.pause()
+      if (head.length > 0) socket.unshift(head)
+      await this.#inside(request, entry, (use, outgoing, answered) =>
+        socketExchange(socket, { ...outgoing, answerHead: answered }),
+      )
+    } catch (thrown) {
+      const fault = this.#report(thrown, request, entry)
+      this.#turnAway(request, socket, fault, entry)
+    }
+  }
+
+  #asked(request: IncomingMessage): ReturnType<typeof askedOf> {
+    const { names } = this.#options
+    return askedOf(request.url ?? "", authorityOf(request.rawHeaders, names), names)
+  }
+
+  #admit(
+    request: IncomingMessage,
+    address: Address,
+    isSocket: boolean,
+  ): Entry & { readonly detour?: Detour | undefined } {
+    const { names } = this.#options
+    const [raw, method] = [request.rawHeaders, request.method ?? ""]
+    const credentials = credentialsOf(raw, address.query)
+    const admission = this.#admissions.admit(address, credentials)
+    const { authority } = address
+    if (admission.how !== "public") {
+      const isSandboxed = address.mode === "path" && !hasOwnNames(authority, names)
+      guardBrowser({ raw, method, authority, isSocket, isByCookie: admission.how === "cookie", isSandboxed })
+    }
+    const { protocol = "auto" } = admission.tunnel ?? {}
+    if (protocol !== "auto" && (protocol === "ws") !== isSocket)
+      throw new GatewayRefusal(403, `this tunnel is for ${protocol === "ws" ? "WebSockets" : "plain requests"} only`)
+    if (admission.how === "url" || admission.how === "bearer") this.#note(admission)
+    const entry = { address, admission, query: credentials.query }
+    if (isSocket) return entry
+    return { ...entry, detour: detourOf({ method, raw, address, credentials, admission, names }, this.#admissions) }
+  }
+
+  /** Wakes the session, and has it used for as long as the work takes. */
+  async #inside(
+    request: IncomingMessage,
+    entry: Entry,
+    work: (use: Use, outgoing: Outgoing, answered: (raw: readonly string[]) => readonly string[]) => Promise<void>,
+  ): Promise<void> {
+    const { address, admission } = entry
+    const { sessions, clock } = this.#options
+    using channel = this.#channels.open(admission.grant, admission.tunnel?.id)
+    using _ = untilGone(request.socket, channel)
+    const { plan, state } = sessions.record(address.session)
+    checkHasOwnPorts(plan)
+    const begun = clock.monotonic()
+    using use = await sessions.use(address.session, channel.signal)
+    sessions.requireUsual(use, "ports")
+    const woke = state === "running" ? [] : ["X-Warren-Woke-Ms", String(Math.round(clock.monotonic() - begun))]
+    const again = admission.cookie === undefined ? [] : ["Set-Cookie", setCookie(address, admission.cookie)]
+    const outgoing = {
+      ...{ sandbox: use.live.sandbox, port: admission.port, method: request.method ?? "GET", signal: channel.signal },
+      path: `${address.path}${entry.query}`,
+      head: requestHead(request.rawHeaders, address),
+    }
+    const isPublic = admission.how === "public"
+    await work(use, outgoing, (raw) => [
+      ...answerHead(raw, { address, port: admission.port, isPublic, framers: this.#framers(address) }),
+      ...woke,
+      ...again,
+    ])
+  }
+
+  /** Warren's own page, at the domain, shows previews in frames. */
+  #framers({ mode, authority }: Address): string[] {
+    return mode === "host" ? [originOf({ ...authority, host: this.#options.names.domain })] : []
+  }
+
+  #note({ grant: { user, session } }: Admission): void {
+    this.#options.access.add({ user, call: "gateway.open", session, result: "ok" })
+  }
+
+  /** Writes down what was refused and what went wrong; says what may be told of it. */
+  #report(thrown: unknown, request: IncomingMessage, entry: Entry | undefined): Fault {
+    const fault = Fault.from(thrown)
+    const session = entry?.address.session
+    if (fault.code === "internal")
+      this.#options.log("error", "gateway.request", { session, message: messageOf(thrown) })
+    const isRefused = !isCancellation(fault) && !(fault instanceof NobodyListens) && statusOf(fault) < 500
+    if (isRefused) {
+      const about = session === undefined ? {} : { session }
+      const { message: reason, code: result } = fault
+      this.#options.access.refuse({
+        user: entry?.admission.grant.user ?? "",
+        call: "gateway.request",
+        ...about,
+        result,
+        reason,
+      })
+    }
+    return fault
+  }
+
+  #said(
+    fault: Fault,
+    request: IncomingMessage,
+    entry: Entry | undefined,
+  ): { status: number; headers: string[]; body: string } {
+    const status = statusOf(fault)
+    const isPassing = fault instanceof NobodyListens && request.method === "GET"
+    const title =
+      fault instanceof NobodyListens ? `Nothing listens on port ${entry?.admission.port} yet` : titles[status]
+    const notice = {
+      status,
+      title: title ?? STATUS_CODES[status] ?? "Refused",
+      text: fault.message,
+      hint: fault.hint,
+      isPassing,
+    }
+    const framers = entry ? this.#framers(entry.address) : []
+    return { status, ...noticeAnswer(notice, request.rawHeaders, framers) }
+  }
+
+  #turnAway(request: IncomingMessage, socket: Duplex, fault: Fault, entry?: Entry): void {
+    if (socket.destroyed) return
+    if ("bytesWritten" in socket && Number(socket.bytesWritten) > 0 && entry) return void socket.destroy()
+    const { status, headers, body } = this.#said(fault, request, entry)
+    const head = { statusCode: status, statusMessage: STATUS_CODES[status] ?? "" }
+    socket.end(`${headText(head, [...headers, "Connection", "close"])}${body}`, () => socket.destroy())
+  }
+
+  #unreadable(error: Error, socket: Duplex): void {
+    if (socket.destroyed || errnoOf(error) === "ECONNRESET") return void socket.destroy()
+    const isLong = errnoOf(error) === "HPE_HEADER_OVERFLOW"
+    const status = isLong ? 431 : 400
+    const reason = isLong ? "the head of the request is too long" : "the request is not HTTP"
+    this.#options.access.refuse({ user: "", call: "gateway.request", result: "invalid", reason })
+    const head = { statusCode: status, statusMessage: STATUS_CODES[status] ?? "" }
+    socket.end(headText(head, ["Content-Length", "0", "Connection", "close"]), () => socket.destroy())
+  }
+}
+
+const titles: Readonly<Record<number, string>> = {
+  401: "This is private",
+  403: "Not allowed",
+  404: "Nothing here",
+  409: "The session does not run",
+  502: "The program did not answer",
+}
+
+function notHere(request: IncomingMessage): GatewayRefusal {
+  const wanted = valuesOf(request.rawHeaders, "upgrade").length > 0
+  return wanted
+    ? new GatewayRefusal(400, "the only other protocol here is WebSocket")
+    : new GatewayRefusal(405, `${request.method} is not for previews`)
+}
+
+function sendAway(response: ServerResponse, { status, location, setCookie }: Detour): void {
+  const cookie = setCookie === undefined ? [] : ["Set-Cookie", setCookie]
+  const head = [
+    "Location",
+    location,
+    "Cache-Control",
+    "no-store",
+    "Referrer-Policy",
+    "no-referrer",
+    "Content-Length",
+    "0",
+  ]
+  response.writeHead(status, [...head, ...cookie]).end()
+}
+
+/** Cuts the channel when the client hangs up. Not the response's `close`: one that waits behind another is not told. */
+function untilGone(socket: Socket, channel: Channel): Disposable {
+  const gone = (): void => channel.abort(new Fault("cancelled", "the client is gone"))
+  if (socket.destroyed) gone()
+  socket.once("close", gone)
+  return { [Symbol.dispose]: () => void socket.off("close", gone) }
+}

@@ -1,0 +1,213 @@
+import { generateKeyPairSync, type KeyObject } from "node:crypto"
+import { mkdtempSync, readFileSync, realpathSync, rmSync } from "node:fs"
+import { request as httpRequest, type IncomingMessage } from "node:http"
+import { connect, type Socket } from "node:net"
+import { tmpdir } from "node:os"
+import { join, resolve } from "node:path"
+import { systemClock, type Clock } from "@warren/base/clock.ts"
+import { silentLog } from "@warren/base/log.ts"
+import { Scope } from "@warren/base/scope.ts"
+import { openOciDriver } from "@warren/drivers/oci/driver.ts"
+import { signGatewayToken, verifyGatewayToken } from "@warren/protocol/gateway-token.ts"
+import { Asking } from "../../conformance.ts"
+import { dataCalls, openUserPlane, type LocalUserPlane } from "../../user-plane.ts"
+import type { HostNames } from "../authority.ts"
+import { Gateway, type GatewayNote } from "../gateway.ts"
+
+const dist = resolve(import.meta.dirname, "../../../../../dist")
+const serverText = readFileSync(join(import.meta.dirname, "inside-server.cjs"), "utf8")
+export const user = "alice"
+export const insidePort = 3000
+
+export interface Answer {
+  readonly status: number
+  readonly headers: IncomingMessage["headers"]
+  readonly raw: readonly string[]
+  readonly trailers: NodeJS.Dict<string>
+  readonly body: string
+}
+
+export interface Ask {
+  readonly method?: string
+  readonly host?: string
+  readonly headers?: Readonly<Record<string, string | string[]>>
+  readonly body?: string
+}
+
+/** Time as it is, with a jump that tests make. */
+class ShiftedClock implements Clock {
+  shiftMs = 0
+  now = (): number => Date.now() + this.shiftMs
+  monotonic = (): number => performance.now() + this.shiftMs
+  sleep = (ms: number, signal?: AbortSignal): Promise<void> => systemClock.sleep(ms, signal)
+}
+
+/** A gateway before a real user plane with real sandboxes, and the keys of a control plane. */
+export class GatewaySystem implements AsyncDisposable {
+  readonly root = realpathSync(mkdtempSync(join(tmpdir(), "wg-")))
+  readonly socket = join(this.root, "gateway.sock")
+  readonly clock = new ShiftedClock()
+  readonly notes: GatewayNote[] = []
+  readonly key: KeyObject
+  readonly names: HostNames = { domain: "warren.localhost", hosts: ["localhost", "127.0.0.1"] }
+  readonly #public: KeyObject
+  readonly #scope = new Scope()
+  #plane: LocalUserPlane | undefined
+
+  constructor() {
+    const pair = generateKeyPairSync("ed25519")
+    this.key = pair.privateKey
+    this.#public = pair.publicKey
+  }
+
+  get plane(): LocalUserPlane {
+    if (!this.#plane) throw new Error("it is not open")
+    return this.#plane
+  }
+
+  get ask(): Asking {
+    return new Asking(dataCalls, () => this.plane.handlers)
+  }
+
+  async open(): Promise<void> {
+    const { root } = this
+    const program = (name: string): string => join(dist, name)
+    const programs = { init: program("warren-init"), launch: program("warren-launch"), libraries: program("crun-lib") }
+    const driver = this.#scope.use(
+      await openOciDriver({ root: join(root, "oci"), programs, log: silentLog, volume: { firstBytes: 2 ** 30 } }),
+    )
+    this.#plane = this.#scope.use(
+      await openUserPlane({
+        ...{ root, drivers: [driver], image: "host", sqlProgram: program("sql.js"), recipes: program("images") },
+        upstreams: { anthropic: "https://api.anthropic.com", openai: "https://api.openai.com" },
+        ...{ env: {}, sessionsMax: 100, poolBytes: 0, poolLeast: 0, clock: systemClock, log: silentLog },
+      }),
+    )
+    this.#scope.use(await this.gateway(this.socket, this.names))
+  }
+
+  gateway(path: string, names: HostNames): Promise<Gateway> {
+    const { sessions } = this.plane.engine
+    const access = {
+      add: (note: GatewayNote) => void this.notes.push(note),
+      refuse: (note: GatewayNote) => void this.notes.push(note),
+    }
+    const verify = (token: string) => verifyGatewayToken(token, { keys: [this.#public], user, now: this.clock.now() })
+    const { clock } = this
+    return Gateway.open({ path, sessions, tunnels: this.plane.tunnels, names, clock, log: silentLog, access, verify })
+  }
+
+  /** A session with the test's web server in it. */
+  async session(wishes: object = {}): Promise<string> {
+    const { id } = await this.ask.call("session.create", { network: { mode: "none" }, ...wishes })
+    await this.serve(id)
+    return id
+  }
+
+  async serve(id: string, port = insidePort): Promise<number> {
+    await this.ask.write(id, "/tmp/server.cjs", serverText)
+    const { pid } = await this.ask.call("process.spawn", {
+      session: id,
+      argv: ["node", "/tmp/server.cjs", String(port)],
+    })
+    await this.ask.run(id, `until bash -c '< /dev/tcp/127.0.0.1/${port}' 2>/dev/null; do sleep 0.02; done`)
+    return pid
+  }
+
+  token(
+    session: string,
+    changes: { user?: string; lifeS?: number; at?: number; port?: number; key?: KeyObject } = {},
+  ): string {
+    const { user: whose = user, lifeS = 600, at = this.clock.now(), port, key = this.key } = changes
+    return signGatewayToken(key, { user: whose, session, lifeS, now: at, port })
+  }
+
+  bearer(session: string, port?: number): { authorization: string } {
+    return { authorization: `Bearer ${this.token(session, port === undefined ? {} : { port })}` }
+  }
+
+  ownHost(session: string, target: string | number = insidePort): string {
+    return `${target}-${session.slice(4)}.warren.localhost`
+  }
+
+  /** A browser that was let in at the preview's own host name: what it sends from then on. */
+  async browser(
+    session: string,
+    target: string | number = insidePort,
+  ): Promise<{ host: string; cookie: string; origin: string }> {
+    const host = this.ownHost(session, target)
+    const { headers } = await this.get(`/?token=${this.token(session)}`, { host })
+    const cookie = headers["set-cookie"]?.[0]?.split(";")[0] ?? ""
+    return { host, cookie, origin: `http://${host}` }
+  }
+
+  get(path: string, asked: Ask = {}): Promise<Answer> {
+    return new Promise((settle, reject) => {
+      const { method = "GET", host = "localhost", headers = {}, body } = asked
+      const sent = httpRequest({ socketPath: this.socket, path, method, headers: { host, ...headers }, agent: false })
+      sent.on("error", reject)
+      sent.on("response", (incoming) => {
+        const pieces: Buffer[] = []
+        incoming.on("data", (piece: Buffer) => pieces.push(piece))
+        incoming.on("error", reject)
+        incoming.on("end", () =>
+          settle({
+            ...{ status: incoming.statusCode ?? 0, headers: incoming.headers, raw: incoming.rawHeaders },
+            ...{ trailers: incoming.trailers, body: Buffer.concat(pieces).toString() },
+          }),
+        )
+      })
+      sent.end(body)
+    })
+  }
+
+  /** What a raw text is answered with, up to the end of the connection. */
+  say(text: string): Promise<string> {
+    return new Promise((settle, reject) => {
+      const socket = connect(this.socket, () => socket.write(text))
+      let answer = ""
+      socket.setEncoding("latin1").on("data", (piece: string) => (answer += piece))
+      socket.on("error", reject).on("close", () => settle(answer))
+    })
+  }
+
+  /** Opens a WebSocket by hand; resolves with the head of the answer, and the connection after it. */
+  upgrade(path: string, asked: Ask & { readonly protocol?: string } = {}): Promise<{ head: string; socket: Socket }> {
+    const { host = "localhost", headers = {}, protocol } = asked
+    const lines = Object.entries({
+      ...{ host, connection: "Upgrade", upgrade: "websocket", "sec-websocket-version": "13" },
+      "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==",
+      ...(protocol === undefined ? {} : { "sec-websocket-protocol": protocol }),
+      ...headers,
+    })
+    const text = `GET ${path} HTTP/1.1\r\n${lines.map(([name, value]) => `${name}: ${String(value)}\r\n`).join("")}\r\n`
+    return new Promise((settle, reject) => {
+      const socket = connect(this.socket, () => socket.write(text))
+      let kept = Buffer.alloc(0)
+      const hear = (piece: Buffer): void => {
+        kept = Buffer.concat([kept, piece])
+        const end = kept.indexOf("\r\n\r\n")
+        if (end < 0) return
+        socket.off("data", hear).pause()
+        if (kept.length > end + 4) socket.unshift(kept.subarray(end + 4))
+        settle({ head: kept.subarray(0, end).toString(), socket })
+      }
+      socket.on("data", hear).on("error", reject)
+    })
+  }
+
+  /** What the web server inside has seen. */
+  async seen(session: string): Promise<Record<string, number>> {
+    const { body } = await this.get(`/s/${session}/t/${insidePort}/seen`, { headers: this.bearer(session) })
+    return JSON.parse(body) as Record<string, number>
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#plane) {
+      const { items } = await this.ask.call("session.list", { limit: 200 })
+      for (const { id } of items) await this.ask.call("session.delete", { id })
+    }
+    await this.#scope.close()
+    rmSync(this.root, { recursive: true, force: true })
+  }
+}
