@@ -111,6 +111,7 @@ void stop_begin(uint64_t graceMs) {
     stopping = true;
     process_cancel_all();
     signal_everybody(SIGTERM);
+    shell_hang_up();
     signal_everybody(SIGCONT); // a stopped process cannot heed the TERM
     timer_set(&stopTimer, graceMs, stop_now);
     reap_all();

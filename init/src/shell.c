@@ -40,6 +40,10 @@ void shell_kill(struct shell *s, int number) {
     caps_lower();
 }
 
+void shell_hang_up(void) {
+    for (struct shell *s = shells; s; s = s->next) shell_kill(s, SIGHUP);
+}
+
 bool shell_say(struct shell *s, const char *line) {
     size_t n = strlen(line);
     return s->driver >= 0 && write(s->driver, line, n) == (ssize_t)n;

@@ -53,6 +53,7 @@ void op_shell_list(struct conn *, struct request *);
 
 void shell_processes(struct text *); // for ps: objects, each with a leading comma if the text needs one
 bool shell_has(pid_t);
+void shell_hang_up(void); // all of them: an interactive shell does not heed a TERM
 
 // run.c: one command in a shell. shell.c: the shell itself.
 void run_create(struct shell *, struct conn *, struct request *);

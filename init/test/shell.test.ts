@@ -314,6 +314,17 @@ describe("shells", () => {
     expect(await sh.out("echo next")).toBe("next\n")
   })
 
+  // They are deaf to TERM, as shells that people sit at are: only a hang-up ends them.
+  it.each(["/bin/bash", "/bin/dash"])("do not hold up a stop: %s", { timeout: 20_000 }, async (shell) => {
+    await using other = await Init.start()
+    const { last } = await other.call({ op: "shell.open", shell })
+    await other.call({ op: "shell.run", shell: last["shell"], command: "sleep 1000 &" })
+    using hold = other.open({ op: "hold" })
+    await hold.event()
+    await other.call({ op: "stop", graceMs: 3_600_000 })
+    expect(await hold.next()).toBeUndefined()
+  })
+
   it("are at most 64", async () => {
     await using other = await Init.start()
     for (let i = 0; i < 64; i++)

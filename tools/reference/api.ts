@@ -1,5 +1,5 @@
 import type { Contract } from "@warren/protocol/contract.ts"
-import { userPlane } from "@warren/protocol/user-plane.ts"
+import { publicCalls } from "@warren/protocol/control-plane.ts"
 import { describeWires } from "@warren/protocol/wires.ts"
 import { code, page, table } from "./markdown.ts"
 import { limitsOf, typeOf, type Schema } from "./schema.ts"
@@ -7,6 +7,7 @@ import { limitsOf, typeOf, type Schema } from "./schema.ts"
 interface Entry {
   readonly since: number
   readonly http: string | null
+  readonly scope?: string
   readonly in: Schema
   readonly out?: Schema
   readonly each?: Schema
@@ -14,9 +15,10 @@ interface Entry {
 
 /** Every call and feed: what it is for, how it is reached, what goes in, what comes out. */
 export function apiPage(): string {
-  const entries = describeWires()["userPlane"] as Readonly<Record<string, Entry>>
-  const sections = Object.entries(entries).map(([name, entry]) => section(name, entry, userPlane))
-  return page("The API", "packages/protocol/src/user-plane.ts", [
+  const { userPlane, controlPlane } = describeWires() as Record<string, Readonly<Record<string, Entry>>>
+  const entries = { ...userPlane, ...controlPlane }
+  const sections = Object.entries(entries).map(([name, entry]) => section(name, entry, publicCalls))
+  return page("The API", "packages/protocol/src/{user,control}-plane.ts", [
     introduction,
     ...sections,
     types(Object.values(entries)),
@@ -36,11 +38,15 @@ function section(name: string, entry: Entry, contract: Contract): string {
   const parts = [
     `## ${name}`,
     contract[name]?.doc ?? "",
-    `${kind}, ${route}, since wire version ${entry.since}.`,
+    `${kind}, ${route}, ${needed(entry)}, since wire version ${entry.since}.`,
     fields(entry.in),
     answer,
   ]
   return parts.join("\n\n")
+}
+
+function needed({ scope }: Entry): string {
+  return scope === "open" ? "open to everybody" : `needs the scope ${code(scope ?? "")}`
 }
 
 function fields(schema: Schema): string {

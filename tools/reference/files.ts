@@ -2,7 +2,7 @@ import { mkdir, readFile, writeFile } from "node:fs/promises"
 import { dirname, join } from "node:path"
 import { version } from "@warren/base/build-info.ts"
 import { openApi } from "@warren/protocol/http/openapi.ts"
-import { userPlane } from "@warren/protocol/user-plane.ts"
+import { publicCalls } from "@warren/protocol/control-plane.ts"
 import { describeWires } from "@warren/protocol/wires.ts"
 import { apiPage } from "./api.ts"
 import { cliPage } from "./cli.ts"
@@ -16,7 +16,7 @@ const json = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`
 export async function generatedFiles(): Promise<ReadonlyMap<string, string>> {
   return new Map([
     ["packages/protocol/wire.lock.json", json(describeWires())],
-    ["docs/reference/openapi.json", json(openApi(userPlane, { version }))],
+    ["docs/reference/openapi.json", json(openApi(publicCalls, { version }))],
     ["docs/reference/api.md", apiPage()],
     ["docs/reference/cli.md", cliPage()],
     ["docs/reference/faults.md", faultsPage()],

@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises"
 import { describe, expect, test } from "vitest"
 import { z } from "zod"
 import { contract, type Contract } from "./contract.ts"
+import { TokenScope } from "./token-scope.ts"
 import { describeContract, describeWires } from "./wires.ts"
 
 const lockFile = new URL("../wire.lock.json", import.meta.url)
@@ -16,9 +17,11 @@ describe("the wires", () => {
   })
 
   test("every entry says since when it is there and what it does", () => {
-    const entries = Object.entries(describeWires()["userPlane"] as Record<string, { since: number }>)
+    const { userPlane, controlPlane } = describeWires() as Record<string, Record<string, { since: number; scope: string }>>
+    const entries = Object.entries({ ...userPlane, ...controlPlane })
     expect(entries.length).toBeGreaterThan(0)
-    for (const [name, { since }] of entries) {
+    for (const [name, { since, scope }] of entries) {
+      expect([...TokenScope.options, "open"]).toContain(scope)
       expect(name).toMatch(/^[a-z]+\.[a-zA-Z]+$/)
       expect(since).toBeGreaterThanOrEqual(1)
     }
@@ -46,6 +49,7 @@ describe("the wires", () => {
     ],
     ["a path", contract({ "x.get": { ...before, http: "GET /y/{id}" } })],
     ["a name", contract({ "x.read": before })],
+    ["what one must be allowed to do", contract({ "x.get": { ...before, scope: "exec" } })],
     ["a version", contract({ "x.get": { ...before, since: 2 } })],
   ])("a change is noticed: %s", (_, after) => {
     expect(locked(describeContract(after))).not.toBe(locked(describeContract({ "x.get": before })))

@@ -1,6 +1,7 @@
 import { faultCodes } from "@warren/base/fault.ts"
 import { frameLimits, streamTags } from "@warren/base/frame.ts"
 import { z } from "zod"
+import { controlPlane } from "./control-plane.ts"
 import { isFeed, isStream, type Contract, type Entry } from "./contract.ts"
 import * as init from "./init.ts"
 import { rpcLimits, rpcVersion } from "./rpc/wire.ts"
@@ -15,6 +16,7 @@ export function describeWires(): Record<string, unknown> {
     rpc: { version: rpcVersion, limits: rpcLimits, messages: rpcMessages() },
     init: { version: init.initVersion, messages: initMessages() },
     userPlane: describeContract(userPlane),
+    controlPlane: describeContract(controlPlane),
   }
 }
 
@@ -40,6 +42,7 @@ export function describeContract(contract: Contract): Record<string, unknown> {
   return mapValues(contract, (entry) => ({
     since: entry.since,
     http: entry.http ?? null,
+    ...(entry.scope && { scope: entry.scope }),
     in: shape(entry.in, "input"),
     ...describeAnswer(entry),
   }))

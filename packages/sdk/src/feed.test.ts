@@ -18,7 +18,7 @@ describe("events", () => {
         for await (const event of eventsOf(new Response(inPieces(Buffer.from(wire), cuts)))) told.push(event)
         expect(told).toEqual(values.map((data, seq) => ({ event: "item", id: String(seq), data })))
       }),
-      { numRuns: 200 },
+      { numRuns: 50 },
     )
   })
 

@@ -1,6 +1,7 @@
 import type { AgentSpec } from "@warren/protocol/hub/agent-spec.ts"
 import type { AgentAdapter, AgentEvent, Prompt } from "../adapter.ts"
 import type { Launch } from "../process-group.ts"
+import { ProcessGroups } from "../process-groups.ts"
 import { Questions } from "../questions.ts"
 import { linesTurn } from "./lines.ts"
 import { StreamJsonProgram } from "./stream-json-program.ts"
@@ -13,6 +14,7 @@ export class Command implements AgentAdapter {
   readonly #spec: CommandSpec
   readonly #launch: Launch
   readonly #questions = new Questions()
+  readonly #groups = new ProcessGroups()
   /** Each channel has a conversation of its own. */
   readonly #programs = new Map<string, StreamJsonProgram>()
   readonly #stop = new AbortController()
@@ -30,7 +32,7 @@ export class Command implements AgentAdapter {
 
   async *prompt(prompt: Prompt, caller: AbortSignal): AsyncGenerator<AgentEvent, void, void> {
     const signal = AbortSignal.any([caller, this.#stop.signal])
-    if (this.#spec.speaks === "lines") yield* linesTurn(this.#launch, prompt, signal)
+    if (this.#spec.speaks === "lines") yield* linesTurn(this.#groups, this.#launch, prompt, signal)
     else yield* this.#program(prompt.channel).turn(prompt, signal)
   }
 
@@ -47,14 +49,17 @@ export class Command implements AgentAdapter {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#stop.abort()
-    await Promise.all([...this.#programs.values()].map((program) => program[Symbol.asyncDispose]()))
     this.#programs.clear()
+    await this.#groups[Symbol.asyncDispose]()
   }
 
   #program(channel: string): StreamJsonProgram {
     const known = this.#programs.get(channel)
     if (known) return known
-    const made = new StreamJsonProgram(this.#launch, this.#spec.permissions, this.#questions)
+    const made = new StreamJsonProgram({
+      ...{ launch: this.#launch, groups: this.#groups },
+      ...{ permissions: this.#spec.permissions, questions: this.#questions },
+    })
     this.#programs.set(channel, made)
     return made
   }

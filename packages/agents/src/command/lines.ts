@@ -1,7 +1,8 @@
 import { messageOf } from "@warren/base/fault.ts"
 import { partBytesMax } from "@warren/protocol/hub/words.ts"
 import { canceled, failed, type AgentEvent, type Prompt } from "../adapter.ts"
-import { ProcessGroup, type Launch } from "../process-group.ts"
+import type { Launch, ProcessGroup } from "../process-group.ts"
+import type { ProcessGroups } from "../process-groups.ts"
 import { textLines } from "../text-lines.ts"
 
 /** The kernel takes no longer argument; a longer prompt comes on the standard input. */
@@ -10,13 +11,18 @@ const abortGraceMs = 500
 const complaintCharsMax = 4_096
 
 /** A turn of a program that is started for it: the prompt is its last argument, what it prints is the answer. */
-export async function* linesTurn(launch: Launch, { content }: Prompt, signal: AbortSignal): AsyncGenerator<AgentEvent, void, void> {
+export async function* linesTurn(
+  groups: ProcessGroups,
+  launch: Launch,
+  { content }: Prompt,
+  signal: AbortSignal,
+): AsyncGenerator<AgentEvent, void, void> {
   if (signal.aborted) return yield canceled
   const isArgument = Buffer.byteLength(content) <= argumentBytesMax && !content.includes("\0")
   const begun = performance.now()
   let group: ProcessGroup
   try {
-    group = await ProcessGroup.start({ ...launch, args: isArgument ? [...launch.args, content] : launch.args })
+    group = await groups.start({ ...launch, args: isArgument ? [...launch.args, content] : launch.args })
   } catch (failure) {
     return yield failed("start", messageOf(failure))
   }

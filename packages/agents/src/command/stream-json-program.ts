@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises"
 import { messageOf } from "@warren/base/fault.ts"
 import { canceled, failed, type AgentEvent, type Prompt } from "../adapter.ts"
-import { ProcessGroup, type Launch } from "../process-group.ts"
+import type { Launch, ProcessGroup } from "../process-group.ts"
+import type { ProcessGroups } from "../process-groups.ts"
 import type { Questions } from "../questions.ts"
 import { textLines } from "../text-lines.ts"
 import { StreamJson, type Permission } from "./stream-json.ts"
@@ -13,19 +14,28 @@ const interruptMs = 700
 const abortGraceMs = 200
 const complaintCharsMax = 4_096
 
+export interface StreamJsonParts {
+  readonly launch: Launch
+  readonly groups: ProcessGroups
+  readonly permissions: "allow" | "ask"
+  readonly questions: Questions
+}
+
 /** A program that speaks stream-json and lives on between turns: one conversation. */
 export class StreamJsonProgram implements AsyncDisposable {
   readonly #launch: Launch
+  readonly #groups: ProcessGroups
   readonly #permissions: "allow" | "ask"
   readonly #questions: Questions
   readonly #words = new StreamJson()
   #running: { readonly group: ProcessGroup; readonly lines: AsyncGenerator<string, void, void>; complaint: string } | undefined
   #asked = 0
 
-  constructor(launch: Launch, permissions: "allow" | "ask", questions: Questions) {
-    this.#launch = launch
-    this.#permissions = permissions
-    this.#questions = questions
+  constructor(parts: StreamJsonParts) {
+    this.#launch = parts.launch
+    this.#groups = parts.groups
+    this.#permissions = parts.permissions
+    this.#questions = parts.questions
   }
 
   async *turn({ content, messageId }: Prompt, signal: AbortSignal): AsyncGenerator<AgentEvent, void, void> {
@@ -102,7 +112,7 @@ export class StreamJsonProgram implements AsyncDisposable {
     const { sessionId } = this.#words
     // One that died, or had to be ended, goes on where it was.
     const args = sessionId === undefined ? this.#launch.args : [...this.#launch.args, "--resume", sessionId]
-    const group = await ProcessGroup.start({ ...this.#launch, args })
+    const group = await this.#groups.start({ ...this.#launch, args })
     const running = { group, lines: textLines(group.stdout, lineCharsMax), complaint: "" }
     void keepTail(group, (tail) => (running.complaint = tail))
     return running

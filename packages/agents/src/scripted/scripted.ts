@@ -1,7 +1,7 @@
 import type { Clock } from "@warren/base/clock.ts"
 import { Fault, messageOf } from "@warren/base/fault.ts"
 import { canceled, failed, type AgentAdapter, type AgentEvent, type Prompt } from "../adapter.ts"
-import { ProcessGroup } from "../process-group.ts"
+import { ProcessGroups } from "../process-groups.ts"
 import { Questions } from "../questions.ts"
 import { textLines } from "../text-lines.ts"
 import { scriptOf, type Step } from "./script.ts"
@@ -21,6 +21,7 @@ export class Scripted implements AgentAdapter {
   readonly name = "scripted"
   readonly #options: ScriptedOptions
   readonly #questions = new Questions()
+  readonly #groups = new ProcessGroups()
   readonly #stop = new AbortController()
 
   constructor(options: ScriptedOptions) {
@@ -55,9 +56,9 @@ export class Scripted implements AgentAdapter {
     return this.#questions.answer(questionId, answer)
   }
 
-  [Symbol.asyncDispose](): Promise<void> {
+  async [Symbol.asyncDispose](): Promise<void> {
     this.#stop.abort(new Fault("cancelled", "the agent was stopped"))
-    return Promise.resolve()
+    await this.#groups[Symbol.asyncDispose]()
   }
 
   async *#perform(step: Step, id: string, signal: AbortSignal): AsyncGenerator<AgentEvent, void, void> {
@@ -94,7 +95,7 @@ export class Scripted implements AgentAdapter {
     const call = { type: "tool", callId, toolName: "bash", args: { command } } as const
     yield { ...call, status: "running" }
     const { env, cwd } = this.#options
-    const group = await ProcessGroup.start({ cmd: "sh", args: ["-c", `exec 2>&1\n${command}`], env, cwd })
+    const group = await this.#groups.start({ cmd: "sh", args: ["-c", `exec 2>&1\n${command}`], env, cwd })
     const abort = (): void => void group.stop(abortGraceMs)
     signal.addEventListener("abort", abort, { once: true })
     try {

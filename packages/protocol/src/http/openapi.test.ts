@@ -2,6 +2,7 @@ import { Validator } from "@seriousme/openapi-schema-validator"
 import { describe, expect, test } from "vitest"
 import { z } from "zod"
 import { contract, type Contract } from "../contract.ts"
+import { publicCalls } from "../control-plane.ts"
 import { userPlane } from "../user-plane.ts"
 import { openApi } from "./openapi.ts"
 import { httpOf } from "./path.ts"
@@ -59,6 +60,7 @@ const operations = (document: Record<string, unknown>): Record<string, Record<st
 describe("openApi", () => {
   test.each<[string, Contract]>([
     ["the user plane", userPlane],
+    ["everything at the public door", publicCalls],
     ["a contract with everything in it", table],
     ["streams", streamTable],
     ["nothing", contract({})],

@@ -34,10 +34,16 @@ export function openApi(contract: Contract, options: OpenApiOptions): Json {
       license: { name: "Apache-2.0", identifier: "Apache-2.0" },
     },
     servers: [{ url: "/" }],
-    security: [{ bearer: [] }],
+    security: [{ bearer: [] }, { cookie: [] }],
     paths,
-    components: { schemas: components, securitySchemes: { bearer: { type: "http", scheme: "bearer" } } },
+    components: { schemas: components, securitySchemes },
   }
+}
+
+/** A token with the scopes listed, or a browser that is signed in. */
+const securitySchemes = {
+  bearer: { type: "http", scheme: "bearer" },
+  cookie: { type: "apiKey", in: "cookie", name: "warren-sign-in", description: "`__Host-warren-sign-in` with TLS." },
 }
 
 function operation(name: string, entry: Entry, components: Json): Json {
@@ -65,6 +71,7 @@ function operation(name: string, entry: Entry, components: Json): Json {
   }
   return {
     operationId: name,
+    ...(entry.scope && { security: entry.scope === "open" ? [] : [{ bearer: [entry.scope] }, { cookie: [] }] }),
     summary: entry.doc,
     tags: [name.split(".")[0]],
     parameters: [

@@ -21,6 +21,7 @@ import { checksum } from "../tar/header.ts"
 import { writeTar } from "../tar/writer.ts"
 import { file, folder, hardlink, joined, raw, symlink, type Content } from "../testing/archives.ts"
 import { hostileArchives } from "../testing/hostile.ts"
+import { portrait } from "../testing/portrait.ts"
 import { unpack } from "./packed.ts"
 import { readXattrs } from "./xattrs.ts"
 
@@ -41,17 +42,6 @@ async function layerOf(archive: Buffer, size?: number) {
   const root = join(scratch, "root")
   mkdirSync(root, { recursive: true })
   return { root, ...(await unpack(pieces(archive, size), { root, scratch, limits })) }
-}
-
-/** Everything about a tree that an archive could have changed, or read. */
-function portrait(path: string): string[] {
-  const stats = lstatSync(path)
-  const { mode, uid, gid, size, nlink, atimeMs, mtimeMs, ino } = stats
-  const own = [path, mode, uid, gid, stats.isDirectory() ? "" : size, nlink, atimeMs, mtimeMs, ino].join(" ")
-  const children = stats.isDirectory() ? readdirSync(path) : []
-  // Looking leaves a trace of its own; it is wiped out for the next look.
-  if (stats.isDirectory()) utimesSync(path, 1, stats.mtime)
-  return [own, ...children.flatMap((name) => portrait(join(path, name)))]
 }
 
 describe.skipIf(!isRoot)("a hostile archive", () => {

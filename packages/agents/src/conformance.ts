@@ -1,0 +1,142 @@
+import { existsSync, readFileSync } from "node:fs"
+import { eventually } from "@warren/base/testing/eventually.ts"
+import { TempFolder } from "@warren/base/testing/temp-folder.ts"
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest"
+import type { AgentAdapter, AgentEvent, Prompt, TurnEnd } from "./adapter.ts"
+
+/** What a kind of agent is asked in order to be seen doing it. */
+export interface Asked {
+  readonly hello: string
+  /** Writes its pid into the file and goes on for long. */
+  sleeping(pidFile: string): string
+  readonly failing: string
+  /** Absent: this kind does not ask. */
+  readonly asking?: { readonly content: string; readonly answer: string; readonly says: string }
+}
+
+/** What every adapter does. */
+export function agentConformance(name: string, open: () => AgentAdapter, asked: Asked): void {
+  describe(`${name} as an agent`, () => {
+    let folder: TempFolder
+    let files = 0
+    const adapters: AgentAdapter[] = []
+    const started = async (): Promise<AgentAdapter> => {
+      const adapter = open()
+      adapters.push(adapter)
+      await adapter.start(new AbortController().signal)
+      return adapter
+    }
+    beforeAll(async () => void (folder = await TempFolder.make()))
+    afterAll(() => folder[Symbol.asyncDispose]())
+    afterEach(async () => {
+      for (const adapter of adapters.splice(0)) await adapter[Symbol.asyncDispose]()
+    })
+
+    test("answers, one prompt after the other, each with one end", async () => {
+      const adapter = await started()
+      for (let n = 0; n < 3; n++) {
+        const { text, end } = await turn(adapter, asked.hello)
+        expect(end).toMatchObject({ reason: "end_turn" })
+        expect(text).not.toBe("")
+      }
+    })
+
+    test("stops what it does when it is aborted, all of it, and takes the next prompt", async () => {
+      const adapter = await started()
+      const pidFile = folder.at(`${files++}`)
+      const stop = new AbortController()
+      const running = turn(adapter, asked.sleeping(pidFile), stop.signal)
+      await eventually(() => existsSync(pidFile) && readFileSync(pidFile, "utf8").endsWith("\n"))
+      stop.abort()
+      expect((await running).end).toMatchObject({ reason: "canceled", cause: "cancelled" })
+      const pid = Number(readFileSync(pidFile, "utf8"))
+      await eventually(() => !isRunning(pid))
+      expect((await turn(adapter, asked.hello)).end).toMatchObject({ reason: "end_turn" })
+    })
+
+    test("does nothing when it was aborted before", async () => {
+      const adapter = await started()
+      const events = (await turn(adapter, asked.hello, AbortSignal.abort())).events
+      expect(events).toMatchObject([{ type: "end", reason: "canceled" }])
+      expect((await turn(adapter, asked.hello)).end).toMatchObject({ reason: "end_turn" })
+    })
+
+    test("says why it failed, and goes on", async () => {
+      const adapter = await started()
+      expect((await turn(adapter, asked.failing)).end).toMatchObject({
+        reason: "error",
+        cause: expect.any(String),
+        error: expect.any(String),
+      })
+      expect((await turn(adapter, asked.hello)).end).toMatchObject({ reason: "end_turn" })
+    })
+
+    test("leaves nothing behind when it is stopped in the middle, twice", async () => {
+      const adapter = await started()
+      const pidFile = folder.at(`${files++}`)
+      const running = turn(adapter, asked.sleeping(pidFile))
+      await eventually(() => existsSync(pidFile) && readFileSync(pidFile, "utf8").endsWith("\n"))
+      await Promise.all([adapter[Symbol.asyncDispose](), adapter[Symbol.asyncDispose]()])
+      await running
+      await eventually(() => !isRunning(Number(readFileSync(pidFile, "utf8"))))
+    })
+
+    test("knows which questions are open", async () => {
+      const adapter = await started()
+      expect(adapter.answer("nobody-asked", "yes")).toBe(false)
+      if (!asked.asking) return
+      const { content, answer, says } = asked.asking
+      let text = ""
+      for await (const event of adapter.prompt(prompt(content), new AbortController().signal)) {
+        if (event.type === "question") expect(adapter.answer(event.questionId, answer)).toBe(true)
+        if (event.type === "text") text += event.text
+      }
+      expect(text).toContain(says)
+    })
+
+    test("closes a question with its turn", async () => {
+      if (!asked.asking) return
+      const adapter = await started()
+      const stop = new AbortController()
+      let questionId = ""
+      for await (const event of adapter.prompt(prompt(asked.asking.content), stop.signal)) {
+        if (event.type === "question") {
+          questionId = event.questionId
+          stop.abort()
+        }
+      }
+      expect(questionId).not.toBe("")
+      expect(adapter.answer(questionId, "late")).toBe(false)
+    })
+  })
+}
+
+let prompts = 0
+function prompt(content: string): Prompt {
+  return { messageId: `msg${++prompts}`, channel: "web:default", content }
+}
+
+interface Turn {
+  readonly events: AgentEvent[]
+  readonly text: string
+  readonly end: TurnEnd | undefined
+}
+
+async function turn(adapter: AgentAdapter, content: string, signal = new AbortController().signal): Promise<Turn> {
+  const events: AgentEvent[] = []
+  for await (const event of adapter.prompt(prompt(content), signal)) events.push(event)
+  const ends = events.filter((event) => event.type === "end")
+  expect(ends).toHaveLength(1)
+  expect(events.at(-1)?.type).toBe("end")
+  const text = events.map((event) => (event.type === "text" ? event.text : "")).join("")
+  return { events, text, end: ends[0] }
+}
+
+/** A zombie that nobody has waited for yet runs no more. */
+function isRunning(pid: number): boolean {
+  try {
+    return !/^\d+ \(.*\) [ZX] /s.test(readFileSync(`/proc/${pid}/stat`, "utf8"))
+  } catch {
+    return false
+  }
+}
