@@ -1,6 +1,6 @@
 import { homedir } from "node:os"
 import { Validator } from "@seriousme/openapi-schema-validator"
-import { userPlane } from "@warren/protocol/user-plane.ts"
+import { publicCalls } from "@warren/protocol/control-plane.ts"
 import { expect, test } from "vitest"
 import { generatedFiles } from "./files.ts"
 import { limitsOf, typeOf } from "./schema.ts"
@@ -19,7 +19,7 @@ test("the OpenAPI document is a valid one", async () => {
 })
 
 test("every call and feed is in the reference, with what it is for", () => {
-  for (const [name, { doc }] of Object.entries(userPlane)) {
+  for (const [name, { doc }] of Object.entries(publicCalls)) {
     expect(textOf("docs/reference/api.md")).toContain(`## ${name}\n\n${doc}\n`)
   }
 })

@@ -4,6 +4,7 @@ import { Fault } from "@warren/base/fault.ts"
 import type { Log } from "@warren/base/log.ts"
 import type { Scoped } from "@warren/protocol/contract.ts"
 import { controlPlane, publicCalls } from "@warren/protocol/control-plane.ts"
+import { sendJson } from "@warren/protocol/http/json.ts"
 import { openApi } from "@warren/protocol/http/openapi.ts"
 import { answerFaults, routes } from "@warren/protocol/http/routes.ts"
 import type { TokenScope } from "@warren/protocol/token-scope.ts"
@@ -11,6 +12,7 @@ import { userPlane } from "@warren/protocol/user-plane.ts"
 import { Hono } from "hono"
 import { stream } from "hono/streaming"
 import type { Control } from "./control.ts"
+import { docsPage, docsPolicy } from "./docs-page.ts"
 import { shownEntry } from "./desks/shapes.ts"
 import { onlyOurs } from "./guard.ts"
 import { joinPage, joinPolicy } from "./join-page.ts"
@@ -46,7 +48,9 @@ export function app(parts: AppParts): Hono {
     return c.json({ status: isStopping ? "stopping" : "ok", version }, isStopping ? 503 : 200)
   })
   const document = openApi(publicCalls, { version })
-  app.get("/v1/openapi.json", (c) => c.json(document))
+  app.get("/v1/openapi.json", (c) => sendJson(c, document))
+  const page = docsPage(document)
+  app.get("/docs", (c) => c.html(page, 200, { "content-security-policy": docsPolicy }))
   app.get("/join", (c) => c.html(joinPage, 200, { "content-security-policy": joinPolicy }))
   const caller = async (request: Request): Promise<Visit> => {
     const visit = visits.of(request)

@@ -10,16 +10,20 @@ export function onlyOurs(port: number, publicUrl: URL): MiddlewareHandler {
   const hosts = new Set([...local, publicUrl.host])
   const origins = new Set([...local.map((host) => `http://${host}`), publicUrl.origin])
   return async (c, next) => {
+    // Before the answer is made: headers that are added to one make it anew.
+    for (const [name, value] of protective) c.header(name, value)
     if (!hosts.has(c.req.header("host") ?? "")) throw new Fault("forbidden", "this host name is not served here")
     const origin = c.req.header("origin")
     if (origin !== undefined && !origins.has(origin)) {
       throw new Fault("forbidden", "requests from other sites are not served")
     }
     await next()
-    if (c.res.status === 101) return
-    c.header("x-content-type-options", "nosniff")
-    c.header("referrer-policy", "no-referrer")
-    c.header("x-frame-options", "DENY")
-    c.header("cross-origin-resource-policy", "same-origin")
   }
 }
+
+const protective = [
+  ["x-content-type-options", "nosniff"],
+  ["referrer-policy", "no-referrer"],
+  ["x-frame-options", "DENY"],
+  ["cross-origin-resource-policy", "same-origin"],
+] as const

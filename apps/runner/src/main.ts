@@ -30,6 +30,9 @@ const entriesKept = 2_000
 
 // What sandboxes are given must be readable inside; what is private lies in folders that only the owner enters.
 process.umask(0o022)
+// Before anything is opened: told to stop while it starts, it starts, and then stops in order.
+const stop = new AbortController()
+const toldToStop = Promise.race([once(process, "SIGTERM"), once(process, "SIGINT"), once(stop.signal, "abort")])
 const config = load(settings, process.env)
 const programs = config.programs || import.meta.dirname
 const root = await openUserRoot(config.home)
@@ -66,7 +69,6 @@ const plane = scope.use(
   }),
 )
 
-const stop = new AbortController()
 const shutdown = (): void => stop.abort()
 const access = new AccessLog(root.accessLog, systemClock)
 const handlers = userPlaneOf({ journal, access, startedAt: new Date(), driver: driver.name, plane, shutdown })
@@ -93,5 +95,5 @@ scope.use(
 )
 log("info", "runner.ready", { socket: root.rpcSocket, pid: process.pid, build, driver: driver.name })
 
-await Promise.race([once(process, "SIGTERM"), once(process, "SIGINT"), once(stop.signal, "abort")])
+await toldToStop
 log("info", "runner.stopping")

@@ -1,6 +1,12 @@
 import { mkdir } from "node:fs/promises"
 import { join } from "node:path"
-import { controlSocketOf, gatewayMarkerOf, gatewaySocketOf, rpcSocketOf, runnerRootOf } from "@warren/protocol/places.ts"
+import {
+  controlSocketOf,
+  gatewayMarkerOf,
+  gatewaySocketOf,
+  rpcSocketOf,
+  runnerRootOf,
+} from "@warren/protocol/places.ts"
 
 /** Where one user's things are. Nobody else may look inside. */
 export interface UserRoot {

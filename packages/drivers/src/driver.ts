@@ -52,6 +52,8 @@ export interface Probe {
 export interface Driver extends AsyncDisposable {
   readonly name: DriverName
   readonly abilities: Abilities
+  /** The machine itself, where this driver has it in a way of its own. */
+  readonly machineImage?: Image
   /** What works on this machine, in the order it bites. */
   probe(): Promise<readonly Probe[]>
   /** Prepares everything that outlives a start. Aborted or failed, it leaves nothing. */

@@ -1,5 +1,6 @@
 import { sign, verify, type KeyObject } from "node:crypto"
 import { Fault } from "@warren/base/fault.ts"
+import { newId } from "@warren/base/id.ts"
 import { z } from "zod"
 
 /** Good for one session of one user, at one gateway, for minutes. */
@@ -9,6 +10,8 @@ const Claims = z.object({
   aud: z.string().min(1).max(128),
   /** Only this port of it; all of them when absent. */
   port: z.int().min(1).max(65_535).optional(),
+  /** No two are alike: a gateway lets one that was in a URL in once. */
+  jti: z.string().min(1).max(64).optional(),
   iat: z.int(),
   exp: z.int(),
 })
@@ -44,7 +47,8 @@ export function signGatewayToken(
   const iat = Math.floor(facts.now / 1000)
   const exp = iat + Math.min(facts.lifeS, gatewayTokenLimits.lifeS)
   const { user: sub, session: sid, port } = facts
-  const claims: GatewayClaims = { sub, sid, aud: gatewayOf(sub), ...(port === undefined ? {} : { port }), iat, exp }
+  const scope = port === undefined ? {} : { port }
+  const claims: GatewayClaims = { sub, sid, aud: gatewayOf(sub), ...scope, jti: newId("jti"), iat, exp }
   const signed = `${header}.${Buffer.from(JSON.stringify(claims)).toString("base64url")}`
   return `${signed}.${sign(null, Buffer.from(signed), key).toString("base64url")}`
 }

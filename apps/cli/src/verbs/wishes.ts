@@ -1,5 +1,6 @@
 import type { Asked } from "@warren/protocol/contract.ts"
 import type { userPlane } from "@warren/protocol/user-plane.ts"
+import { KeyUse } from "@warren/protocol/user-plane/session.ts"
 import { Fault } from "@warren/base/fault.ts"
 import { flag, type FlagValues, type Variable } from "../arguments/flag.ts"
 import { readEnvFile, valueOf } from "../config/forwarding.ts"
@@ -13,7 +14,14 @@ export const wishFlags = {
     ["none", "proxy", "bridge", "host"],
     "What it reaches: nothing, allowed hosts, everything public, all.",
   ),
-  allow: flag.list("HOST", "A host it may reach (`github.com`, `*.npmjs.org`); implies --net proxy."),
+  allow: flag.list(
+    "HOST",
+    "A host it may reach (`github.com`, `*.npmjs.org`, `*` for every public one); implies --net proxy.",
+  ),
+  lend: flag.list(
+    "USE",
+    "A key its programs use without seeing it: `llm:anthropic`, `git:write=github.com/acme/widgets`.",
+  ),
   workspace: flag.text("NAME", "Mounted at /workspace; made when there is none of that name.", {
     completes: "workspace",
   }),
@@ -45,6 +53,7 @@ export async function wishesOf(flags: WishFlags, desk: Desk): Promise<Wishes> {
     labels: flags.label,
     env: await environmentOf(flags, desk),
     secrets: [...flags.secret],
+    keys: flags.lend.map(keyUseOf),
     limits,
     ...given({
       image: flags.image,
@@ -60,7 +69,21 @@ export async function wishesOf(flags: WishFlags, desk: Desk): Promise<Wishes> {
   }
 }
 
+function keyUseOf(text: string): NonNullable<Wishes["keys"]>[number] {
+  const [scope = "", destination] = text.split("=", 2)
+  const known = KeyUse.shape.scope.safeParse(scope)
+  if (!known.success)
+    throw new Fault("invalid", `--lend ${text}: there is no scope ${scope}`, {
+      hint: KeyUse.shape.scope.options.join(", "),
+    })
+  return { scope: known.data, ...(destination === undefined ? {} : { destination }) }
+}
+
 function networkOf({ net, allow }: WishFlags): Wishes["network"] {
+  // Quoted in a shell; every public host, on the ports of the web.
+  if (allow.includes("*") && (net === undefined || net === "proxy")) {
+    return { mode: "proxy", access: "all-public", allow: allow.filter((host) => host !== "*") }
+  }
   if (allow.length === 0) return net === undefined ? undefined : { mode: net }
   if (net === undefined || net === "proxy") return { mode: "proxy", allow: [...allow] }
   throw new Fault("invalid", `--allow is for --net proxy: with ${net} there is nothing that could allow or refuse`)

@@ -14,18 +14,16 @@ const waitingMax = 32
 export class Passwords {
   readonly #waiting: (() => void)[] = []
   #working = 0
-  /** Of a password that nobody has: an unknown name takes as long as a wrong password. */
-  readonly #nobody = this.hash(randomBytes(saltBytes).toString("hex"))
 
   async hash(password: string): Promise<string> {
     const salt = randomBytes(saltBytes)
     const hash = await this.#work(password, salt, cost)
-    return ["scrypt", cost.N, cost.r, cost.p, salt.toString("base64url"), hash.toString("base64url")].join("$")
+    return written(salt, hash)
   }
 
   /** Without a verifier (nobody has that name) it takes as long, and is false. */
   async isRight(password: string, verifier: string | undefined): Promise<boolean> {
-    const [kind, N, r, p, salt = "", hash = ""] = (verifier ?? (await this.#nobody)).split("$")
+    const [kind, N, r, p, salt = "", hash = ""] = (verifier ?? nobody).split("$")
     if (kind !== "scrypt") throw new Fault("internal", "a password is kept in a way not known here")
     const expected = Buffer.from(hash, "base64url")
     const options = { N: Number(N), r: Number(r), p: Number(p) }
@@ -51,6 +49,13 @@ export class Passwords {
     return new Promise((resolve) => this.#waiting.push(resolve))
   }
 }
+
+function written(salt: Buffer, hash: Buffer): string {
+  return ["scrypt", cost.N, cost.r, cost.p, salt.toString("base64url"), hash.toString("base64url")].join("$")
+}
+
+/** Of a password that nobody has: an unknown name takes as long as a wrong password. */
+const nobody = written(Buffer.alloc(saltBytes), Buffer.alloc(hashBytes))
 
 function scrypted(password: string, salt: Buffer, options: ScryptOptions): Promise<Buffer> {
   return new Promise((resolve, reject) => {

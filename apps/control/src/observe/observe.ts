@@ -43,7 +43,9 @@ export function observe(visits: Visits, { gate, metrics, traces, clock }: Observ
   return async (c, next) => {
     const visit = visits.begin(c.req.raw, addressOf(c.env as Partial<HttpBindings> | undefined))
     c.set("requestId", visit.requestId)
-    const span = newSpan(c.req.header("traceparent") ?? null)
+    c.header("x-request-id", visit.requestId)
+    const span = traces && newSpan(c.req.header("traceparent") ?? null)
+    if (span) c.header("traceparent", traceparentOf(span))
     const [startMs, started] = [clock.now(), clock.monotonic()]
     metrics.inFlight++
     try {
@@ -55,13 +57,10 @@ export function observe(visits: Visits, { gate, metrics, traces, clock }: Observ
     const call = visit.call ?? nameOf(c.req.method, c.req.path) ?? "other"
     const ms = clock.monotonic() - started
     metrics.observe({ call, status, seconds: ms / 1000 })
-    traces?.add({ ...span, name: call, startMs, endMs: startMs + ms, status })
+    if (span) traces.add({ ...span, name: call, startMs, endMs: startMs + ms, status })
     const refusal = refusals[status]
     if (refusal !== undefined) gate.noteRefusal(visit, call, refusal)
-    // A response that upgrades to a WebSocket is not one that headers can be set on.
-    if (status === 101 || status === 426) return
-    if (traces) c.header("traceparent", traceparentOf(span))
-    c.header("x-request-id", visit.requestId)
+    // Those that are not known before the answer is; few answers have any.
     for (const [name, value] of visit.headers) c.header(name, value, { append: true })
   }
 }

@@ -37,7 +37,12 @@ class Door implements AsyncDisposable {
     door.access = new AccessLog(door.folder.at("access.log"), door.clock)
     door.#scope.use(
       await openControlDoor({
-        ...{ path: door.socket, group: process.getgid?.() ?? 0, keyFile: door.folder.at("statement.pub"), user: "alice" },
+        ...{
+          path: door.socket,
+          group: process.getgid?.() ?? 0,
+          keyFile: door.folder.at("statement.pub"),
+          user: "alice",
+        },
         ...{ plane: door.#plane(), access: door.access, clock: door.clock, log: silentLog, build: "x" },
       }),
     )
@@ -53,7 +58,10 @@ class Door implements AsyncDisposable {
     writeFileSync(this.folder.at("statement.pub"), key.export({ type: "spki", format: "pem" }))
   }
 
-  statement(facts: Partial<StatementFacts> & Pick<StatementFacts, "call">, key: KeyObject = this.key.privateKey): string {
+  statement(
+    facts: Partial<StatementFacts> & Pick<StatementFacts, "call">,
+    key: KeyObject = this.key.privateKey,
+  ): string {
     const { scope } = userPlane[facts.call as keyof typeof userPlane]
     return new StatementSigner(key, () => this.clock.now()).sign({ user: "alice", scope, ...facts })
   }
@@ -88,11 +96,15 @@ class Door implements AsyncDisposable {
       "session.create": async ({ name }: { name?: string }) => shown(this.#make(name ?? "made-up")),
       "session.getOrCreate": async () => ({ session: shown(this.#find("other-1")), isNew: false }),
       "session.fork": async ({ name }: { name?: string }) => ({ sessions: [shown(this.#make(name ?? "fork"))] }),
-      "session.update": async ({ id, name }: { id: string; name?: string }) => shown({ ...this.#find(id), name: name ?? "" }),
+      "session.update": async ({ id, name }: { id: string; name?: string }) =>
+        shown({ ...this.#find(id), name: name ?? "" }),
       "session.rollback": async ({ id }: { id: string }) => shown(this.#find(id)),
       "session.follow": async function* (this: void) {
         yield { seq: 1, item: { id: "ses_ci-1", event: "created", session: shown({ name: "ci-1", id: "ses_ci-1" }) } }
-        yield { seq: 2, item: { id: "ses_other-1", event: "created", session: shown({ name: "other-1", id: "ses_other-1" }) } }
+        yield {
+          seq: 2,
+          item: { id: "ses_other-1", event: "created", session: shown({ name: "other-1", id: "ses_other-1" }) },
+        }
         yield { seq: 3, item: { id: "ses_other-1", event: "deleted" } }
         yield { seq: 4, item: { id: "ses_ci-1", event: "deleted" } }
       },
@@ -158,7 +170,10 @@ describe("the control plane's door", () => {
     ["an expired one", (door) => expired(door), "expired"],
   ])("refuses %s, does nothing, and says so in the log", async (_, make, reason) => {
     await using door = await Door.open(["one"])
-    await expect(get(door, make(door))).rejects.toMatchObject({ code: "forbidden", message: expect.stringContaining(reason) })
+    await expect(get(door, make(door))).rejects.toMatchObject({
+      code: "forbidden",
+      message: expect.stringContaining(reason),
+    })
     const [entry] = await door.access.read(10)
     expect(entry).toMatchObject({ user: "", call: "session.get", session: "one", result: "forbidden" })
     expect(entry?.reason).toContain(reason)
@@ -243,7 +258,11 @@ describe("a token that sees only some sessions", () => {
     expect(await door.ask("session.get", { id: "ses_ci-1" }, ci)).toMatchObject({ name: "ci-1" })
     for (const id of ["other-1", "ses_other-1", "never-was"]) {
       const refused = await door.ask("session.get", { id }, ci).catch((thrown: unknown) => thrown)
-      expect(refused).toMatchObject({ code: "not_found", message: `there is no session "${id}"`, subject: `session:${id}` })
+      expect(refused).toMatchObject({
+        code: "not_found",
+        message: `there is no session "${id}"`,
+        subject: `session:${id}`,
+      })
     }
     expect(await door.ask("session.list", {}, ci)).toMatchObject({ items: [{ name: "ci-1" }] })
   })
@@ -257,7 +276,9 @@ describe("a token that sees only some sessions", () => {
       sessions: [{ name: expect.stringMatching(/^ci-/) }],
     })
     await expect(door.ask("session.fork", { id: "other-1" }, ci)).rejects.toMatchObject({ code: "not_found" })
-    await expect(door.ask("session.update", { id: "ci-1", name: "mine" }, ci)).rejects.toMatchObject({ code: "forbidden" })
+    await expect(door.ask("session.update", { id: "ci-1", name: "mine" }, ci)).rejects.toMatchObject({
+      code: "forbidden",
+    })
     await expect(door.ask("session.getOrCreate", { key: "k" }, ci)).rejects.toMatchObject({ code: "forbidden" })
   })
 
@@ -297,6 +318,8 @@ describe("a token that sees only some sessions", () => {
     expect(ends.filter(({ status }) => status === "fulfilled")).toHaveLength(2)
     await expect(door.ask("session.create", {}, { sessionsMax: 4 })).rejects.toMatchObject({ code: "limit" })
     expect(await door.ask("session.create", { name: "x" }, { sessionsMax: 5 })).toMatchObject({ name: "x" })
-    await expect(door.ask("session.fork", { id: "x", count: 2 }, { sessionsMax: 6 })).rejects.toMatchObject({ code: "limit" })
+    await expect(door.ask("session.fork", { id: "x", count: 2 }, { sessionsMax: 6 })).rejects.toMatchObject({
+      code: "limit",
+    })
   })
 })

@@ -25,7 +25,11 @@ interface ControlDoorOptions {
 /** The control plane's socket: whoever can connect still has to show, with each request, for whom it asks. */
 export function openControlDoor(options: ControlDoorOptions): Promise<RpcDoor> {
   const { clock, user, log, build } = options
-  const key = new ControlKey(options.keyFile, () => clock.monotonic(), () => verifier.forget())
+  const key = new ControlKey(
+    options.keyFile,
+    () => clock.monotonic(),
+    () => verifier.forget(),
+  )
   const verifier = new StatementVerifier({ user, now: () => clock.now(), keys: (isNewWanted) => key.keys(isNewWanted) })
   return RpcDoor.open({
     path: options.path,

@@ -109,6 +109,7 @@ interface DriverParts extends ProcessOptions {
 /** Sandboxes that are trees of confined processes, for development on machines where nothing else works. */
 export class ProcessDriver implements Driver {
   readonly name = "process"
+  readonly machineImage = machineImage
   readonly abilities: Abilities
   readonly #parts: DriverParts
   readonly #store: Store

@@ -53,6 +53,10 @@ type Operation = {
   parameters: { name: string; in: string; required: boolean }[]
   requestBody?: { content: Record<string, { schema: unknown }> }
 }
+type ExampledOperation = {
+  parameters: { name: string; in: string; example?: unknown }[]
+  requestBody?: { content: Record<string, { example?: Record<string, unknown> }> }
+}
 type StreamOperation = Operation & { responses: Record<string, { content?: Record<string, unknown> }> }
 const operations = (document: Record<string, unknown>): Record<string, Record<string, Operation>> =>
   document["paths"] as Record<string, Record<string, Operation>>
@@ -69,6 +73,22 @@ describe("openApi", () => {
     const { valid, errors } = await new Validator().validate(structuredClone(document))
     expect(errors).toBeUndefined()
     expect(valid).toBe(true)
+  })
+
+  test("every example of a request is one that would be taken", () => {
+    const document = openApi(publicCalls, { version: "1.2.3" })
+    for (const [name, entry] of Object.entries<Contract[string]>(publicCalls)) {
+      if (!entry.http) continue
+      const { method, path } = httpOf(entry.http)
+      const operation = operations(document)[path]?.[method.toLowerCase()] as ExampledOperation
+      const inPlaces = operation.parameters.filter((one) => one.in !== "header" && "example" in one)
+      const given = Object.fromEntries(inPlaces.map((one) => [one.name, one.example]))
+      const body = { ...operation.requestBody?.content["application/json"]?.example }
+      // Its text is taken over HTTP only.
+      const stdin = typeof body["stdin"] === "string" ? { stdin: true } : {}
+      const { error } = entry.in.safeParse({ ...given, ...body, ...stdin })
+      expect({ name, issues: error?.issues ?? [] }).toEqual({ name, issues: [] })
+    }
   })
 
   test("a broken document would be noticed", async () => {

@@ -3,6 +3,7 @@ import { z } from "zod"
 import { isCall, isStream, requestKeyCharsMax, type Contract, type Entry, type Feed } from "../contract.ts"
 import { FaultData } from "../fault.ts"
 import { bytesBody, streamAnswers, streamParameters, webSocketOperation, withStdinText } from "./openapi-stream.ts"
+import { exampleOf } from "./openapi-example.ts"
 import { httpOf } from "./path.ts"
 
 interface OpenApiOptions {
@@ -62,6 +63,7 @@ function operation(name: string, entry: Entry, components: Json): Json {
       in: place,
       required: isRequired(field),
       schema,
+      ...(isRequired(field) ? { example: exampleOf(schema, components) } : {}),
     })
   const inQuery = hasBody ? [] : others.map(parameter("query", (field) => required.has(field)))
   const body = {
@@ -80,7 +82,7 @@ function operation(name: string, entry: Entry, components: Json): Json {
       ...streamParameters(entry),
       ...(isCall(entry) && entry.makes ? [keyParameter] : []),
     ],
-    ...(hasBody ? { requestBody: { required: true, content: { "application/json": { schema: body } } } } : {}),
+    ...(hasBody ? { requestBody: { required: true, content: { "application/json": exampled(body, components) } } } : {}),
     ...(isBytes && method !== "GET" ? { requestBody: bytesBody } : {}),
     responses: { ...answers(entry, components), default: failure },
   }
@@ -89,7 +91,7 @@ function operation(name: string, entry: Entry, components: Json): Json {
 function answers(entry: Entry, components: Json): Json {
   if (isStream(entry)) return streamAnswers(entry, schemaOf(entry.down, "output", components))
   if (!isCall(entry)) return { "200": feedAnswer(entry, components) }
-  return { [entry.makes ? "201" : "200"]: jsonAnswer(schemaOf(entry.out, "output", components)) }
+  return { [entry.makes ? "201" : "200"]: jsonAnswer(schemaOf(entry.out, "output", components), components) }
 }
 
 const keyParameter = {
@@ -102,8 +104,12 @@ const keyParameter = {
   example: "b7c1a9f0-1d3e-4c55-9a53-0f6b2f2f8f11",
 }
 
-function jsonAnswer(schema: Json): Json {
-  return { description: "Done.", content: { "application/json": { schema } } }
+function jsonAnswer(schema: Json, components: Json): Json {
+  return { description: "Done.", content: { "application/json": exampled(schema, components) } }
+}
+
+function exampled(schema: Json, components: Json): Json {
+  return { schema, example: exampleOf(schema, components) }
 }
 
 function feedAnswer(entry: Feed, components: Json): Json {

@@ -8,6 +8,7 @@ import { respond, type Asked } from "./asked.ts"
 import { sendBytes, takeBytes } from "./byte-body.ts"
 import { feedEvents } from "./events.ts"
 import { givenInput } from "./input.ts"
+import { sendJson } from "./json.ts"
 import { httpOf } from "./path.ts"
 import { sendResult } from "./result.ts"
 import { webSocket } from "./web-socket.ts"
@@ -70,7 +71,7 @@ async function answerOf(entry: Entry, asked: Unbound): Promise<Response> {
 }
 
 async function answerCall(entry: Call, { c, name, ask }: Unbound, given: object): Promise<Response> {
-  return c.json(entry.out.parse(await ask(name, given)) as object, entry.makes ? 201 : 200)
+  return sendJson(c, entry.out.parse(await ask(name, given)), entry.makes ? 201 : 200)
 }
 
 function keyOf(c: HonoContext): string | undefined {

@@ -2,8 +2,12 @@ import { z } from "zod"
 import { contract } from "../contract.ts"
 
 const place = {
-  session: z.string().min(1).max(128).meta({ description: "Id or name of the session." }),
-  path: z.string().min(1).max(4095),
+  session: z.string().min(1).max(128).meta({ description: "Id or name of the session.", examples: ["fix-login-bug"] }),
+  path: z
+    .string()
+    .min(1)
+    .max(4095)
+    .meta({ examples: ["/workspace/notes.md"] }),
 }
 const user = { user: z.string().min(1).max(64).optional() }
 

@@ -2,7 +2,7 @@ import { z } from "zod"
 import { contract } from "../contract.ts"
 import { Environment } from "./session.ts"
 
-const session = z.string().min(1).max(128).meta({ description: "Id or name of the session." })
+const session = z.string().min(1).max(128).meta({ description: "Id or name of the session.", examples: ["fix-login-bug"] })
 const Path = z.string().min(1).max(4095)
 const Signal = z.string().regex(/^SIG[A-Z0-9+]{1,10}$/)
 const Window = z.object({ cols: z.int().min(1).max(1_000), rows: z.int().min(1).max(1_000) })
@@ -15,7 +15,7 @@ const command = {
     .min(1)
     .max(512 * 1024)
     .optional()
-    .meta({ description: "Run by `sh -c`." }),
+    .meta({ description: "Run by `sh -c`.", examples: ["echo hello"] }),
   env: Environment.default({}),
   cwd: Path.optional(),
   user: z.string().min(1).max(64).optional().meta({ description: "`user` unless said; `root` in the profile `dev`." }),
@@ -217,7 +217,10 @@ export const processCalls = contract({
     in: z.object({
       session,
       shell: z.string().max(32),
-      cmd: z.string().max(512 * 1024),
+      cmd: z
+        .string()
+        .max(512 * 1024)
+        .meta({ examples: ["cd src && ls"] }),
       timeoutMs: z
         .int()
         .min(0)

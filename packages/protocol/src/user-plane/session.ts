@@ -128,7 +128,9 @@ export const sessionWishes = {
     .meta({ description: "A snapshot to start from; image and limits are then those of the snapshot unless given." }),
   profile: z.enum(["dev", "strict"]).default("dev"),
   limits: Limits.partial().default({}),
-  network: Network.default({ mode: "proxy", access: "list", allow: [] }),
+  network: Network.optional().meta({
+    description: "A proxy that allows nothing when absent; none where the driver has no proxy.",
+  }),
   workspace: WorkspaceName.optional().meta({
     description: "Mounted at /workspace; made when there is none of that name.",
   }),

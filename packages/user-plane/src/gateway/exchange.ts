@@ -32,7 +32,8 @@ const repeatable = new Set(["GET", "HEAD", "OPTIONS"])
 /** Sends the request in and the answer back, each as fast as its reader takes it. */
 export async function exchange(request: IncomingMessage, response: ServerResponse, to: Exchange): Promise<void> {
   const isRepeatable = repeatable.has(to.method) && !hasBody(request.rawHeaders)
-  const more = bodyHead(request.rawHeaders, to.method)
+  const expects = to.isWaiting ? ["Expect", "100-continue"] : []
+  const more = [...bodyHead(request.rawHeaders, to.method), ...expects]
   const sent = insideRequest({ ...to, head: [...to.head, ...more] }, isRepeatable ? to.agent : undefined)
   const cut = (): void => void sent.destroy()
   to.signal.addEventListener("abort", cut, { once: true })
@@ -60,9 +61,12 @@ export function insideRequest(to: Outgoing, agent: InsideAgent | undefined): Cli
   const options: Inside = {
     ...{ sandbox: to.sandbox, insidePort: to.port, method: to.method, path: to.path, headers: to.head, setHost: false },
     ...{ maxHeaderSize: gatewayLimits.headBytesMax },
-    ...(agent ? { agent } : { agent: false, createConnection: connectInside }),
+    ...(agent ? { agent } : { createConnection: connectInside }),
   }
-  return httpRequest(options)
+  const sent = httpRequest(options)
+  // Connections come paused, and Node's parser waits without asking.
+  sent.once("socket", (socket) => socket.resume())
+  return sent
 }
 
 /** The answer, or what kept it from coming. */

@@ -56,6 +56,8 @@ interface Entry {
   readonly address: Address
   readonly admission: Admission
   readonly query: string
+  /** Said with the answer, whoever gives it. */
+  readonly said: string[]
 }
 
 const ownerOnly = 0o600
@@ -195,7 +197,8 @@ export class Gateway implements AsyncDisposable {
     if (protocol !== "auto" && (protocol === "ws") !== isSocket)
       throw new GatewayRefusal(403, `this tunnel is for ${protocol === "ws" ? "WebSockets" : "plain requests"} only`)
     if (admission.how === "url" || admission.how === "bearer") this.#note(admission)
-    const entry = { address, admission, query: credentials.query }
+    const said = admission.cookie === undefined ? [] : ["Set-Cookie", setCookie(address, admission.cookie)]
+    const entry = { address, admission, query: credentials.query, said }
     if (isSocket) return entry
     return { ...entry, detour: detourOf({ method, raw, address, credentials, admission, names }, this.#admissions) }
   }
@@ -215,8 +218,7 @@ export class Gateway implements AsyncDisposable {
     const begun = clock.monotonic()
     using use = await sessions.use(address.session, channel.signal)
     sessions.requireUsual(use, "ports")
-    const woke = state === "running" ? [] : ["X-Warren-Woke-Ms", String(Math.round(clock.monotonic() - begun))]
-    const again = admission.cookie === undefined ? [] : ["Set-Cookie", setCookie(address, admission.cookie)]
+    if (state !== "running") entry.said.push("X-Warren-Woke-Ms", String(Math.round(clock.monotonic() - begun)))
     const outgoing = {
       ...{ sandbox: use.live.sandbox, port: admission.port, method: request.method ?? "GET", signal: channel.signal },
       path: `${address.path}${entry.query}`,
@@ -225,8 +227,7 @@ export class Gateway implements AsyncDisposable {
     const isPublic = admission.how === "public"
     await work(use, outgoing, (raw) => [
       ...answerHead(raw, { address, port: admission.port, isPublic, framers: this.#framers(address) }),
-      ...woke,
-      ...again,
+      ...entry.said,
     ])
   }
 
@@ -277,7 +278,8 @@ export class Gateway implements AsyncDisposable {
       isPassing,
     }
     const framers = entry ? this.#framers(entry.address) : []
-    return { status, ...noticeAnswer(notice, request.rawHeaders, framers) }
+    const { headers, body } = noticeAnswer(notice, request.rawHeaders, framers)
+    return { status, headers: [...headers, ...(entry?.said ?? [])], body }
   }
 
   #turnAway(request: IncomingMessage, socket: Duplex, fault: Fault, entry?: Entry): void {

@@ -3,29 +3,32 @@ import { join } from "node:path"
 import { silentLog } from "@warren/base/log.ts"
 import { bundleProgram, Program } from "@warren/base/testing/program.ts"
 import { TempFolder } from "@warren/base/testing/temp-folder.ts"
-import { canLendLayers } from "@warren/drivers/driver.ts"
 import { never, text } from "@warren/drivers/oci/testing/fixture.ts"
 import { ociSubject, programs } from "@warren/drivers/oci/testing/subject.ts"
 import type { SandboxId } from "@warren/drivers/sandbox-spec.ts"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { Images } from "./images.ts"
+import { keeperFor } from "./keeper/open.ts"
 import { writeTar } from "./tar/writer.ts"
 import { busyboxTree } from "./testing/archives.ts"
+import { imagesRoot, keeperSource } from "./testing/keeper.ts"
 
 const subject = ociSubject()
 let temp: TempFolder
 let program: string
+let keeper: string
 
 beforeAll(async () => {
   temp = await TempFolder.make()
   program = await bundleProgram(new URL("testing/builder.ts", import.meta.url), temp)
+  keeper = await bundleProgram(keeperSource, temp)
   writeFileSync(temp.at("base.tar"), writeTar(busyboxTree()))
 })
 afterAll(() => temp[Symbol.asyncDispose]())
 
 /** Runs until it has said something so many times, and a little on; says which sandboxes somebody needs. */
 async function killedAfter(line: string, times: number, thenMs: number): Promise<SandboxId[]> {
-  await using builder = new Program(program, [subject.root, JSON.stringify(programs), temp.at("base.tar")])
+  await using builder = new Program(program, [subject.root, JSON.stringify(programs), temp.at("base.tar"), keeper])
   const kept: SandboxId[] = []
   for (let left = times; left > 0;) {
     const said = await builder.line()
@@ -46,8 +49,8 @@ describe("a process that makes images and is killed", () => {
     for (const [index, moment] of [...moments, ...moments].entries()) {
       const kept = await killedAfter(moment, 1 + (index % 3), (index * 7) % 40)
       await using driver = await subject.open()
-      const root = (canLendLayers(driver) && driver.imagesFolder) || ""
-      await using images = await Images.open({ root, log: silentLog })
+      const root = imagesRoot(driver, subject.root)
+      await using images = await Images.open({ root, log: silentLog, keeper: keeperFor(driver, keeper) })
       for await (const _ of driver.adopt(never));
       await images.sweep(driver)
       images.releaseOthers(kept)

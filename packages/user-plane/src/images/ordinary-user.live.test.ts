@@ -1,17 +1,24 @@
-import { execFileSync } from "node:child_process"
+import { execFileSync, spawnSync } from "node:child_process"
 import { lstatSync, mkdirSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Fault } from "@warren/base/fault.ts"
 import { newId } from "@warren/base/id.ts"
 import { silentLog } from "@warren/base/log.ts"
+import { bundleProgram, Program } from "@warren/base/testing/program.ts"
 import { TempFolder } from "@warren/base/testing/temp-folder.ts"
-import type { Sandbox } from "@warren/drivers/driver.ts"
-import type { OciDriver } from "@warren/drivers/oci/driver.ts"
+import {
+  canLendLayers,
+  canSnapshot,
+  type Driver,
+  type Layering,
+  type Sandbox,
+  type Snapshotting,
+} from "@warren/drivers/driver.ts"
 import { hostImage } from "@warren/drivers/oci/host-image.ts"
 import { never, sh, text } from "@warren/drivers/oci/testing/fixture.ts"
-import { ociSubject } from "@warren/drivers/oci/testing/subject.ts"
-import { defaultLimits, type Image, type SandboxId, type SandboxSpec } from "@warren/drivers/sandbox-spec.ts"
+import { ociSubject, programs } from "@warren/drivers/oci/testing/subject.ts"
+import { type Image, type SandboxId, type SandboxSpec } from "@warren/drivers/sandbox-spec.ts"
 import { specOf } from "@warren/drivers/spec-of.ts"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { Images } from "./images.ts"
@@ -19,10 +26,10 @@ import { keeperFor } from "./keeper/open.ts"
 import { archiveLimits } from "./limits.ts"
 import { build } from "./recipe/build.ts"
 import { writeTar } from "./tar/writer.ts"
-import { busyboxTree, file, folder, hardlink, symlink, type Content } from "./testing/archives.ts"
+import { busyboxTree, endlessTar, file, folder, hardlink, symlink, type Content } from "./testing/archives.ts"
 import { dockerArchive } from "./testing/docker-archive.ts"
 import { hostileArchives } from "./testing/hostile.ts"
-import { bundleKeeper } from "./testing/keeper.ts"
+import { keeperSource, possibleLimits } from "./testing/keeper.ts"
 import { writeOciLayout } from "./testing/oci-layout.ts"
 import { portrait } from "./testing/portrait.ts"
 import { push, startRegistry } from "./testing/registry.ts"
@@ -30,23 +37,24 @@ import { push, startRegistry } from "./testing/registry.ts"
 /** Run by `rootless.live.test.ts`, as somebody who is not root. */
 const isRoot = process.getuid?.() === 0
 const own = process.getuid?.() ?? 0
-const sandboxLimits = { ...defaultLimits, diskBytes: 0, mayBeUnlimited: true } as const
 /** Small enough for a test to reach. */
 const limits = { ...archiveLimits, entriesMax: 1000, ratioFromBytes: 2_000_000, unpackedBytesMax: 100_000_000 }
 
 describe.skipIf(isRoot)("an ordinary user's images", () => {
   const subject = isRoot ? undefined : ociSubject()
   const made = new Set<SandboxId>()
-  let driver: OciDriver
+  let driver: Driver & Layering & Snapshotting
   let temp: TempFolder
   let images: Images
   let program: string
 
   beforeAll(async () => {
     if (!subject) return
-    driver = await subject.open()
+    const opened: Driver = await subject.open()
+    if (!canLendLayers(opened) || !canSnapshot(opened)) throw new Error("the driver lends nothing")
+    driver = opened
     temp = await TempFolder.make()
-    program = await bundleKeeper(temp)
+    program = await bundleProgram(keeperSource, temp)
     images = await open()
   })
   afterAll(async () => {
@@ -67,7 +75,7 @@ describe.skipIf(isRoot)("an ordinary user's images", () => {
   const layers = (): string[] => readdirSync(temp.at("images/layers/sha256"))
 
   async function create(image: Image, changes: Partial<SandboxSpec> = {}): Promise<SandboxId> {
-    const spec = specOf(image, { limits: sandboxLimits, ...changes })
+    const spec = specOf(image, { limits: possibleLimits, ...changes })
     made.add(spec.id)
     await driver.create(spec, never)
     return spec.id
@@ -86,10 +94,9 @@ describe.skipIf(isRoot)("an ordinary user's images", () => {
 
   /** What of a tree belongs to somebody else. */
   function foreign(path: string): string[] {
-    return execFileSync("find", [path, "!", "-uid", String(own)])
-      .toString()
-      .split("\n")
-      .filter(Boolean)
+    // It says no at what is not ours to look into, after it has named it.
+    const { stdout } = spawnSync("find", [path, "!", "-uid", String(own)])
+    return stdout.toString().split("\n").filter(Boolean)
   }
 
   const owned = [
@@ -248,7 +255,7 @@ CMD ["cat", "/workspace/me"]`
       recipe,
       context: temp.at("context"),
       name: "built",
-      sandbox: { limits: sandboxLimits },
+      sandbox: { limits: possibleLimits },
     }
     const id = await build(options)
     expect(await build({ ...options, progress: (event) => event.kind === "step" && steps.push(event.isCached) })).toBe(
@@ -348,6 +355,36 @@ CMD ["cat", "/workspace/me"]`
     images.delete("x")
   })
 
+  /** Resolves when a layer is being made there, and has files of somebody else. */
+  const isBegun = async (root: string): Promise<void> =>
+    expect.poll(() => foreign(join(root, "drafts")).length, { timeout: 30_000 }).toBeGreaterThan(5)
+  const keepers = (): number[] => pids().filter((pid) => commandOf(pid).includes(program))
+
+  test("a keeper that is killed is told, and leaves nothing", async () => {
+    const adding = images.store.add(endlessTar(), { pin: () => undefined }).catch((thrown: unknown) => thrown)
+    await isBegun(temp.at("images"))
+    for (const pid of keepers()) process.kill(pid, "SIGKILL")
+    expect(await adding).toMatchObject({ code: "unavailable", message: expect.stringContaining("SIGKILL") as string })
+    expect(drafts()).toEqual([])
+    await rootfs("tree", ...owned)
+  })
+
+  test("a keeper ends with whoever it works for, and half of its layer with the next open", async () => {
+    const endless = await bundleProgram(new URL("testing/endless.ts", import.meta.url), temp)
+    const root = temp.at("killed")
+    {
+      await using running = new Program(endless, [temp.at("other"), JSON.stringify(programs), program, root])
+      await isBegun(root)
+      running.kill()
+      await running.ended
+    }
+    await expect.poll(keepers).toEqual([])
+    expect(foreign(join(root, "drafts")).length).toBeGreaterThan(5)
+    await using again = await Images.open({ root, log: silentLog, keeper: keeperFor(driver, program) })
+    expect(foreign(root)).toEqual([])
+    expect(again.store.catalog.layers()).toEqual([])
+  })
+
   test("without a keeper there is the machine itself, and a word why there is nothing else", async () => {
     await images[Symbol.asyncDispose]()
     await using bare = await Images.open({ root: temp.at("bare"), log: silentLog })
@@ -409,3 +446,18 @@ CMD ["cat", "/workspace/me"]`
     expect(statSync(program).uid).toBe(own)
   })
 })
+
+function pids(): number[] {
+  return readdirSync("/proc")
+    .map(Number)
+    .filter((pid) => pid > 0)
+}
+
+/** Nothing when it is gone already. */
+function commandOf(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, "utf8")
+  } catch {
+    return ""
+  }
+}

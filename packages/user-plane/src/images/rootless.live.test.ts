@@ -18,6 +18,14 @@ describe.skipIf(!isRoot)("as an ordinary user", () => {
     expect(report.skipped).toEqual([])
     expect(leftBy(person)).toEqual([])
   })
+
+  it("a process that makes images and is killed leaves what is used", { timeout }, async () => {
+    await using person = await makePerson(2 * slot)
+    const report = await testAs(person, [`${here}/crash.live.test.ts`])
+    expect(report.failures).toEqual([])
+    expect(report.passed).toBe(1)
+    expect(leftBy(person)).toEqual([])
+  })
 })
 
 /** Files and processes of the person's subordinate ids. */

@@ -3,8 +3,7 @@ import { messageOf } from "@warren/base/fault.ts"
 import type { Log } from "@warren/base/log.ts"
 import { Scope } from "@warren/base/scope.ts"
 import type { Database } from "@warren/base/sqlite/database.ts"
-import type { Driver, DriverName } from "@warren/drivers/driver.ts"
-import { defaultLimits } from "@warren/drivers/sandbox-spec.ts"
+import type { Driver } from "@warren/drivers/driver.ts"
 import { Pool } from "../pool/pool.ts"
 import { boot, type Found } from "./boot.ts"
 import { refuseDamage } from "./damage.ts"
@@ -15,6 +14,7 @@ import { SessionStore } from "./session-store.ts"
 import { Sessions } from "./sessions.ts"
 import { SnapshotStore } from "./snapshot-store.ts"
 import { Snapshots } from "./snapshots.ts"
+import { usualPlan } from "./wishes.ts"
 import type { WaysOut } from "./way-out.ts"
 
 export interface EngineOptions {
@@ -62,7 +62,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
       clock,
       log,
       budgetBytes: options.poolBytes,
-      usual: usualPlan(options, driver),
+      usual: poolPlan(options),
       usualLeast: options.poolLeast,
     }),
   )
@@ -94,10 +94,10 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
   return { sessions, snapshots, sandboxes, pool, store, found, [Symbol.asyncDispose]: () => owned.close() }
 }
 
-/** The sandbox of a session that asks for nothing special; undefined while its image is not there. */
-function usualPlan({ images, image, log }: EngineOptions, driver: DriverName): Plan | undefined {
+/** What waits for sessions that ask for nothing special; undefined while its image is not there. */
+function poolPlan({ drivers: [driver], images, image, log }: EngineOptions): Plan | undefined {
   try {
-    return { driver, image: images.resolve(image), profile: "dev", limits: defaultLimits, network: "proxy" }
+    return usualPlan(driver, images.resolve(image))
   } catch (failure) {
     log("warn", "pool.usual", { image, message: messageOf(failure) })
     return undefined

@@ -27,7 +27,10 @@ describe("how long sessions live", () => {
   const create = (wishes: z.input<(typeof sessionCalls)["session.create"]["in"]>) =>
     engine.sessions.create(sessionCalls["session.create"].in.parse({ network: { mode: "none" }, ...wishes }), never)
   const state = (id: string): State => engine.sessions.get(id).state
-  const becomes = (id: string, wanted: State): Promise<void> => eventually(() => state(id) === wanted)
+  /** Time goes on while it is waited for: what failed once is tried again some seconds later. */
+  async function becomes(id: string, wanted: State): Promise<void> {
+    while (state(id) !== wanted) await pass(1_000)
+  }
   async function run(id: string, cmd: string): Promise<void> {
     using use = await engine.sessions.use(id, never)
     const { code } = await exec(use.live.sandbox, { argv: ["sh", "-c", cmd] })
@@ -108,7 +111,7 @@ describe("how long sessions live", () => {
       const live = engine.sessions.live(id)
       await exec(live.sandbox, { argv: ["touch", "/tmp/go"] })
     }
-    while (state(id) !== "hibernated") await pass(30_000)
+    await becomes(id, "hibernated")
     await engine.sessions.delete(id)
   })
 

@@ -113,7 +113,9 @@ export class Sandboxes {
   }
 
   async #spec(id: SandboxId, plan: Plan) {
-    const image = await this.#parts.images.use(plan.image, id)
+    const { machineImage } = this.driver(plan.driver)
+    const isMachine = plan.image === "host" && machineImage !== undefined
+    const image = isMachine ? machineImage : await this.#parts.images.use(plan.image, id)
     const { profile, limits, from } = plan
     const mounts: Mount[] = []
     if (plan.workspace !== undefined) {

@@ -72,11 +72,12 @@ export class Sessions {
   async create(wishes: Wishes, signal: AbortSignal): Promise<SessionData> {
     const { from, key, name = madeUpName() } = wishes
     const base = from === undefined ? undefined : this.#parts.snapshots.get(from)
-    const { images, usual } = this.#parts
+    const { images, sandboxes, usual } = this.#parts
     const image = base?.image ?? wishes.image ?? usual.image
-    const plan = planOf(wishes, { driver: usual.driver, image: base?.plan.image ?? images.resolve(image) }, base?.plan)
+    const driver = sandboxes.driver(wishes.driver ?? base?.plan.driver ?? usual.driver)
+    const plan = planOf(wishes, driver, base?.plan.image ?? images.resolve(image), base?.plan)
     const now = this.#parts.clock.now()
-    const reach = wishes.network.mode === "proxy" ? wishes.network : { access: "list" as const, allow: [] }
+    const reach = wishes.network?.mode === "proxy" ? wishes.network : { access: "list" as const, allow: [] }
     const record: SessionRecord = {
       ...{ id: newId("ses"), name, key, labels: wishes.labels, state: "starting", plan, image },
       ...{

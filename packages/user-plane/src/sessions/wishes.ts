@@ -1,27 +1,33 @@
-import type { DriverName } from "@warren/drivers/driver.ts"
+import type { Driver } from "@warren/drivers/driver.ts"
 import { defaultLimits, type Limits } from "@warren/drivers/sandbox-spec.ts"
-import type { sessionCalls } from "@warren/protocol/user-plane/sessions.ts"
 import type { Received } from "@warren/protocol/contract.ts"
+import type { sessionCalls } from "@warren/protocol/user-plane/sessions.ts"
 import type { Plan } from "./plan.ts"
 
 /** What is asked of a new session. */
 export type Wishes = Received<typeof sessionCalls, "session.create">
 
-/** The sandbox a wish comes down to, on this machine. */
-export function planOf(
-  wishes: Wishes,
-  usual: { readonly driver: DriverName; readonly image: string },
-  from?: Plan,
-): Plan {
-  const { profile, workspace, network } = wishes
-  const limits: Limits = { ...defaultLimits, ...from?.limits, ...defined(wishes.limits) }
+/** The sandbox a wish comes down to, on this machine. `image`: what its name stands for. */
+export function planOf(wishes: Wishes, driver: Driver, image: string, from?: Plan): Plan {
+  const usual = usualPlan(driver, image)
   return {
-    driver: wishes.driver ?? from?.driver ?? usual.driver,
-    image: from?.image ?? usual.image,
-    profile,
-    limits,
-    network: network.mode,
-    workspace: workspace ?? from?.workspace,
+    driver: driver.name,
+    image: from?.image ?? image,
+    profile: wishes.profile,
+    limits: { ...usual.limits, ...from?.limits, ...defined(wishes.limits) },
+    network: wishes.network?.mode ?? usual.network,
+    workspace: wishes.workspace ?? from?.workspace,
+  }
+}
+
+/** The sandbox of a session that asks for nothing special: what is usual, as far as the driver can give it. */
+export function usualPlan({ name, abilities }: Driver, image: string): Plan {
+  return {
+    driver: name,
+    image,
+    profile: "dev",
+    limits: abilities.diskLimit ? defaultLimits : { ...defaultLimits, diskBytes: 0 },
+    network: abilities.reasons["network"] === undefined ? "proxy" : "none",
   }
 }
 

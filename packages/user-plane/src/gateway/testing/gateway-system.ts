@@ -144,7 +144,14 @@ export class GatewaySystem implements AsyncDisposable {
   get(path: string, asked: Ask = {}): Promise<Answer> {
     return new Promise((settle, reject) => {
       const { method = "GET", host = "localhost", headers = {}, body } = asked
-      const sent = httpRequest({ socketPath: this.socket, path, method, headers: { host, ...headers }, agent: false })
+      const length = body === undefined ? {} : { "content-length": Buffer.byteLength(body) }
+      const sent = httpRequest({
+        socketPath: this.socket,
+        path,
+        method,
+        headers: { host, ...length, ...headers },
+        agent: false,
+      })
       sent.on("error", reject)
       sent.on("response", (incoming) => {
         const pieces: Buffer[] = []

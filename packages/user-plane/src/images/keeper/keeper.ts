@@ -31,7 +31,8 @@ export const ownKeeper: Keeper = {
     return ownKeeper.unpack(packUpper(upper), options)
   },
   view: (layers) => new MergedView(layers),
-  remove: (path) => rm(path, { recursive: true, force: true }),
+  // Somebody who was killed may take a moment to stop writing there.
+  remove: (path) => rm(path, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 }),
 }
 
 /** An ordinary user's, whose driver has no namespace for them. Layers there were none of: what there is can be removed. */

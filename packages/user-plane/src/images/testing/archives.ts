@@ -83,3 +83,11 @@ export function busyboxTree(...more: readonly Content[]): Content[] {
     ...more,
   ]
 }
+
+/** Small files of somebody else's, one after the other, for as long as anybody reads. */
+export async function* endlessTar(): AsyncGenerator<Buffer, void, void> {
+  for (let count = 0; ; count++) {
+    const entry = file(`folder-${count % 7}/file-${count}`, "x".repeat(1000), { uid: 1000, gid: 1000, mode: 0o600 })
+    yield await Promise.resolve(writeTar([entry]).subarray(0, -1024))
+  }
+}

@@ -1,0 +1,41 @@
+import { adapterOf } from "@warren/agents/adapters.ts"
+import { systemClock } from "@warren/base/clock.ts"
+import { Fault, isCancellation } from "@warren/base/fault.ts"
+import type { Log } from "@warren/base/log.ts"
+import type { Bootstrap } from "@warren/protocol/bootstrap.ts"
+import { HubClient } from "@warren/protocol/hub/hub-client.ts"
+import { wayTo } from "./dial.ts"
+import { Supervisor } from "./supervisor.ts"
+
+/** What the hub has not heard yet when it is over is worth this long. */
+const deliverMs = 2_000
+
+/** Drives the agent until it is replaced, told to stop, or the signal comes. */
+export async function hubMode(bootstrap: Bootstrap, log: Log, signal: AbortSignal, ready: () => void): Promise<void> {
+  const { hub, agent, workspaceRoot } = bootstrap
+  if (!agent) throw new Fault("invalid", "the bootstrap names no agent")
+  const stop = new AbortController()
+  const leave = new AbortController()
+  await using way = await wayTo(hub.url)
+  const adapter = adapterOf(agent, { clock: systemClock, env: process.env, cwd: workspaceRoot })
+  const supervisor = new Supervisor({ adapter, log, stop: () => stop.abort() })
+  const client = new HubClient({ link: supervisor.link, dial: way.dial, token: hub.token, clock: systemClock, log })
+  const visits = client.run(leave.signal).finally(() => stop.abort())
+  visits.catch(() => undefined)
+  ready()
+  await supervisor.start()
+  await aborted(AbortSignal.any([signal, stop.signal]))
+  await supervisor[Symbol.asyncDispose]()
+  await supervisor.delivered(AbortSignal.any([AbortSignal.timeout(deliverMs)]))
+  leave.abort(new Fault("cancelled", "it is over"))
+  await visits.catch((failure: unknown) => {
+    if (!isCancellation(failure)) throw failure
+  })
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) return resolve()
+    signal.addEventListener("abort", () => resolve(), { once: true })
+  })
+}
