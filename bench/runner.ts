@@ -21,12 +21,15 @@ const atOnce = 8
 
 /** A real runner in a process and a folder of its own, asked over its socket. */
 export class Runner implements AsyncDisposable {
+  /** Its WARREN_HOME. */
+  readonly home: string
   readonly #client: RpcClient<Plane>
   readonly #socket: string
   readonly #made = new Set<string>()
   readonly #stop: () => Promise<void>
 
-  private constructor(client: RpcClient<Plane>, socket: string, stop: () => Promise<void>) {
+  private constructor(home: string, client: RpcClient<Plane>, socket: string, stop: () => Promise<void>) {
+    this.home = home
     this.#client = client
     this.#socket = socket
     this.#stop = stop
@@ -49,7 +52,7 @@ export class Runner implements AsyncDisposable {
     try {
       const socket = rpcSocketOf(home)
       const client = new RpcClient(await connected(socket), userPlane, "bench")
-      return context.scope.use(new Runner(client, socket, stop))
+      return context.scope.use(new Runner(home, client, socket, stop))
     } catch (failure) {
       await stop()
       throw failure

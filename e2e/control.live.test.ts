@@ -67,7 +67,9 @@ describe("a Warren, its control plane and its runner", () => {
     const made = await ask("/v1/sessions", { token, body: {} })
     expect(made.body.name).toMatch(/^ci-/)
     expect((await ask("/v1/sessions", { token, body: {} })).status).toBe(429)
-    expect((await ask("/v1/sessions", { token })).body.items.map(({ name }: { name: string }) => name)).toEqual([made.body.name])
+    expect((await ask("/v1/sessions", { token })).body.items.map(({ name }: { name: string }) => name)).toEqual([
+      made.body.name,
+    ])
     expect((await ask("/v1/sessions/seen/exec", { token, body: { argv: ["true"] } })).status).toBe(404)
     expect((await ask("/v1/sessions/seen/files?path=/", { token })).status).toBe(404)
     expect((await ask(`/v1/sessions/${made.body.id}/exec`, { token, body: { argv: ["true"] } })).body.exitCode).toBe(0)

@@ -33,6 +33,10 @@ describe.skipIf(process.getuid?.() !== 0)("a runner whose database", () => {
       await using _ = await lock(home.database)
       await expect(talk.call("session.create", { name: "during" })).rejects.toMatchObject({ code: "unavailable" })
       await expect(talk.call("session.hibernate", { id })).rejects.toMatchObject({ code: "unavailable" })
+      // Whoever waits for it holds nobody else up for long.
+      const waiting = talk.call("session.create", { name: "during" }).catch(() => undefined)
+      await talk.call("health.check", {}, { timeoutMs: 3_000 })
+      await waiting
       // What only reads, and what has nothing to write, goes on.
       expect(await talk.call("session.get", { id })).toMatchObject({ state: "running" })
       expect(await talk.run(id, "echo on")).toMatchObject({ text: "on\n" })

@@ -7,7 +7,8 @@ const snapshotsMax = 4
 const filesEach = 4
 export const folder = "/home/user/day"
 
-type Act = (note: SessionNote) => Promise<void>
+/** `nothing`: there was no need, or no room, for it. */
+type Act = (note: SessionNote) => Promise<"nothing" | void>
 
 /**
  * A day of a user with several things going on at once: everything a session can go through, in an order that the seed decides. Each
@@ -47,9 +48,9 @@ export class Day {
       const [what, act, note] = this.#next()
       this.#busy.add(note.name)
       try {
-        await act(note)
+        const outcome = await act(note)
         note.doing = undefined
-        this.done.set(what, (this.done.get(what) ?? 0) + 1)
+        if (outcome !== "nothing") this.#count(what)
       } catch (failure) {
         // Whether it happened is not known: it stays in the notes as it was asked for.
         this.#isOver = true
@@ -119,8 +120,7 @@ export class Day {
     note.doing = { op: "create" }
     const session = await this.#talk.call("session.create", { name: note.name, ...wishes })
     note.state = session.state
-    const source = `from ${session.acquireSource}`
-    this.done.set(source, (this.done.get(source) ?? 0) + 1)
+    this.#count(`from ${session.acquireSource}`)
   }
 
   async #move(
@@ -156,9 +156,9 @@ export class Day {
     this.#changed(note, doing)
   }
 
-  async #read(note: SessionNote): Promise<void> {
+  async #read(note: SessionNote): Promise<"nothing" | void> {
     const [path, text] = [...note.files][0] ?? []
-    if (path === undefined) return
+    if (path === undefined) return "nothing"
     note.doing = { op: "use" }
     const found = await this.#talk.read(note.name, path)
     if (found !== text) throw new Error(`${path} is ${JSON.stringify(found.slice(0, 40))}, not ${text?.slice(0, 40)}`)
@@ -189,7 +189,7 @@ export class Day {
     note.state = "running"
   }
 
-  async #snapshot(note: SessionNote): Promise<void> {
+  async #snapshot(note: SessionNote): Promise<"nothing" | void> {
     if (this.#book.snapshots.size >= snapshotsMax) return this.#forgetSnapshot()
     const snapshot: SnapshotNote = { name: `s-${this.#names()}`, files: note.files, doing: "create" }
     this.#book.snapshots.set(snapshot.name, snapshot)
@@ -198,17 +198,19 @@ export class Day {
     snapshot.doing = undefined
   }
 
-  async #forgetSnapshot(): Promise<void> {
+  async #forgetSnapshot(): Promise<"nothing"> {
     const snapshot = this.#restorable()
     // What another part of the day uses is left to it.
-    if (snapshot?.id === undefined || this.#used.has(snapshot)) return
+    if (snapshot?.id === undefined || this.#used.has(snapshot)) return "nothing"
     snapshot.doing = "delete"
     await this.#talk.call("snapshot.delete", { id: snapshot.id })
     this.#book.snapshots.delete(snapshot.name)
+    this.#count("snapshot deleted")
+    return "nothing"
   }
 
-  async #fork(note: SessionNote): Promise<void> {
-    if (this.#book.sessions.size >= sessionsMax) return
+  async #fork(note: SessionNote): Promise<"nothing" | void> {
+    if (this.#book.sessions.size >= sessionsMax) return "nothing"
     const name = this.#names()
     const count = this.#random() < 0.5 ? 1 : 2
     const names = count === 1 ? [name] : [`${name}-1`, `${name}-2`]
@@ -224,9 +226,9 @@ export class Day {
     }
   }
 
-  async #rollback(note: SessionNote): Promise<void> {
+  async #rollback(note: SessionNote): Promise<"nothing" | void> {
     const snapshot = this.#restorable()
-    if (!snapshot) return
+    if (!snapshot) return "nothing"
     note.doing = { op: "rollback", files: snapshot.files }
     await this.#with(snapshot, async (id) => {
       note.state = (await this.#talk.call("session.rollback", { id: note.name, snapshot: id })).state
@@ -266,6 +268,10 @@ export class Day {
   #changed(note: SessionNote, { path, text }: Extract<Doing, { op: "write" }>): void {
     note.files = new Map([...note.files, [path, text]])
     note.state = "running"
+  }
+
+  #count(what: string): void {
+    this.done.set(what, (this.done.get(what) ?? 0) + 1)
   }
 
   #one<T>(things: readonly T[]): T {

@@ -104,6 +104,22 @@ describe.skipIf(process.getuid?.() !== 0)("a runner whose helpers are killed", (
     expect([...outcomes.keys()].some((what) => what.startsWith("launcher: u"))).toBe(true)
   })
 
+  it("takes back what it had begun for a session that cannot be as asked for", async () => {
+    const proxy = { mode: "proxy" as const, access: "list" as const }
+    const asked = [
+      { network: { ...proxy, allow: ["this is no host"] } },
+      { keys: [{ scope: "git:read" as const }] },
+      { image: "no-such-image" },
+      { from: "snp_00000000000000000000" },
+    ]
+    for (const wishes of asked) {
+      const refused = await talk.call("session.create", wishes).catch((failure: unknown) => Fault.from(failure).code)
+      expect(["invalid", "not_found"]).toContain(refused)
+      expect(await talk.sessions()).toEqual([])
+      expect(await lastingLeaks(home)).toEqual([])
+    }
+  })
+
   it("says of a command that it took too much memory, and the session goes on", async () => {
     const limits = { memoryBytes: 32 * 1024 * 1024 }
     const { id } = await talk.call("session.create", { limits })

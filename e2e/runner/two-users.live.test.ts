@@ -29,7 +29,10 @@ async function openDesk(): Promise<Desk> {
     env: { PATH: process.env["PATH"], HOME: person.home, WARREN_HOME: home, WARREN_POOL_MB: "0" },
     stdio: ["ignore", "ignore", "pipe"],
   })
-  const runner = await Runner.of(child, rpcSocketOf(home), performance.now())
+  const runner = await Runner.of(child, rpcSocketOf(home), performance.now()).catch(async (failure: unknown) => {
+    await person[Symbol.asyncDispose]()
+    throw failure
+  })
   return { person, home, root: join(home, "runner"), runner }
 }
 

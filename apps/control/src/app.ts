@@ -70,7 +70,10 @@ export function app(parts: AppParts): Hono {
     const contract = partOf(controlPlane, isOpen) as typeof controlPlane
     app.route("/", routes({ contract, handlers, log, caller: isOpen ? caller : known }))
   }
-  app.route("/", routes({ contract: userPlane, handlers: gate.guard(userPlane, control.userPlane), log, caller: known }))
+  app.route(
+    "/",
+    routes({ contract: userPlane, handlers: gate.guard(userPlane, control.userPlane), log, caller: known }),
+  )
   return app
 }
 

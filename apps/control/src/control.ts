@@ -23,6 +23,7 @@ import { Oidc, type OidcSettings } from "./login/oidc.ts"
 import { Passwords } from "./login/password.ts"
 import { Seal } from "./login/seal.ts"
 import { ensureOwner } from "./owner.ts"
+import { hashOf } from "./secret.ts"
 import { routesOf } from "./runners/routes.ts"
 import { Runners } from "./runners/runners.ts"
 import { openSigningKey } from "./signing-key.ts"
@@ -77,7 +78,7 @@ export async function openControl(options: ControlOptions): Promise<Control> {
   const lastUse = scope.use(new LastUse(store, clock, log))
   const { owner, requestsPerMinute } = options
   const tokenFile = owner && {
-    token: await openToken(join(folder, "token")),
+    hash: hashOf(await openToken(join(folder, "token"))),
     userId: await ensureOwner(store, owner, clock),
   }
   const { origin } = publicUrl

@@ -6,8 +6,15 @@ interface Operation {
   readonly operationId: string
   readonly summary: string
   readonly tags: readonly string[]
-  readonly parameters: readonly { readonly name: string; readonly in: string; readonly required: boolean; readonly schema: Json }[]
-  readonly requestBody?: { readonly content: Readonly<Record<string, { readonly schema: Json; readonly example?: unknown }>> }
+  readonly parameters: readonly {
+    readonly name: string
+    readonly in: string
+    readonly required: boolean
+    readonly schema: Json
+  }[]
+  readonly requestBody?: {
+    readonly content: Readonly<Record<string, { readonly schema: Json; readonly example?: unknown }>>
+  }
   readonly responses: Readonly<Record<string, { readonly description?: string; readonly content?: Json }>>
 }
 
@@ -33,7 +40,12 @@ export function docsPage(document: Json): string {
   const operations = listed(document)
   const tags = [...new Set(operations.map(({ tags: [tag = ""] }) => tag))].toSorted()
   const links = tags.map((tag) => `<a href="#${escape(tag)}">${escape(tag)}</a>`).join(" ")
-  const sections = tags.map((tag) => section(tag, operations.filter(({ tags: [own] }) => own === tag)))
+  const sections = tags.map((tag) =>
+    section(
+      tag,
+      operations.filter(({ tags: [own] }) => own === tag),
+    ),
+  )
   return `<!doctype html><html lang="en"><meta charset="utf-8"><title>The API of Warren</title>
 <meta name="viewport" content="width=device-width"><style>${style}</style><h1>The API</h1>${introduction}<nav>${links}</nav>
 ${sections.join("\n")}</html>`
@@ -96,12 +108,16 @@ function wordsOf({ description, default: usual }: Json): string {
 /** The request as one could type it. */
 function curl({ method, path, requestBody, parameters }: Listed): string {
   const examples = new Map(parameters.map((one) => [one.name, (one as { example?: unknown }).example]))
-  const place = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(examples.get(name) ?? name)))
+  const place = path.replaceAll(/\{(\w+)\}/g, (_, name: string) =>
+    encodeURIComponent(String(examples.get(name) ?? name)),
+  )
   const asked = parameters.filter((one) => one.in === "query" && one.required)
   const query = asked.map((one) => `${one.name}=${encodeURIComponent(String(examples.get(one.name)))}`).join("&")
   const body = requestBody?.content["application/json"]?.example
   const head = `curl -H "Authorization: Bearer $WARREN_TOKEN"${method === "GET" ? "" : ` -X ${method}`}`
-  const data = requestBody ? ` \\\n  ${body === undefined ? "--data-binary @FILE" : `--json '${JSON.stringify(body)}'`}` : ""
+  const data = requestBody
+    ? ` \\\n  ${body === undefined ? "--data-binary @FILE" : `--json '${JSON.stringify(body)}'`}`
+    : ""
   return `${head} "$WARREN_URL${place}${query === "" ? "" : `?${query}`}"${data}`
 }
 

@@ -1,4 +1,4 @@
-import { randomBytes } from "node:crypto"
+import { randomUUID } from "node:crypto"
 import { Fault } from "@warren/base/fault.ts"
 import type { Caller, Context } from "@warren/protocol/contract.ts"
 import type { Statement } from "@warren/protocol/statement.ts"
@@ -21,7 +21,7 @@ export interface Principal {
 /** One request at the public door, from its first byte to its answer. */
 export class Visit implements Caller {
   readonly address: string
-  readonly requestId = `req_${randomBytes(10).toString("hex")}`
+  readonly requestId = newRequestId()
   /** Headers its answer gets, whatever the answer is. */
   readonly headers: [name: string, value: string][] = []
   principal: Principal | undefined
@@ -44,6 +44,11 @@ export class Visit implements Caller {
     if (this.principal) return this.principal
     throw new Fault("unauthenticated", "a valid token is missing", { hint: "send Authorization: Bearer <token>" })
   }
+}
+
+/** Node makes these many at a time, which costs a tenth of asking for random bytes. */
+function newRequestId(): string {
+  return `req_${randomUUID().replaceAll("-", "").slice(0, 20)}`
 }
 
 export function visitOf({ caller }: Context): Visit {

@@ -27,6 +27,8 @@ import { userPlaneOf } from "./user-plane.ts"
 
 /** Log lines a reader over the wire can ask for. */
 const entriesKept = 2_000
+/** For answers that are on their way out when everything is closed. */
+const lingerMs = 2_000
 
 // What sandboxes are given must be readable inside; what is private lies in folders that only the owner enters.
 process.umask(0o022)
@@ -38,6 +40,8 @@ const programs = config.programs || import.meta.dirname
 const root = await openUserRoot(config.home)
 
 await using scope = new Scope()
+// Runs last. What still holds the process a while after that was forgotten by somebody, and is no reason to stay.
+scope.defer(() => void setTimeout(() => process.exit(), lingerMs).unref())
 scope.use(holdLock(root.lock, "the runner of this user"))
 const journal = new Journal<Entry>(entriesKept, Date.now() * 1000)
 const log = createLog(keepEntries(journal, logFile(root.log), sessionLogs(root.sessionLogs))).with({ app: "runner" })
@@ -73,16 +77,6 @@ const shutdown = (): void => stop.abort()
 const access = new AccessLog(root.accessLog, systemClock)
 const handlers = userPlaneOf({ journal, access, startedAt: new Date(), driver: driver.name, plane, shutdown })
 const { username: user, gid } = userInfo()
-const answered = { contract: userPlane, handlers, log, build, ops: opFrames(handlers, log) }
-scope.use(await RpcDoor.open({ ...answered, path: root.rpcSocket, caller: { name: user } }))
-scope.use(
-  await openControlDoor({
-    path: config.controlSocket || root.controlSocket,
-    group: config.controlGroup || gid,
-    keyFile: config.controlKey || controlKeyOf(config.home),
-    ...{ user, plane: handlers, access, clock: systemClock, log, build },
-  }),
-)
 scope.use(
   await openGatewayDoor({
     path: config.gatewaySocket || root.gatewaySocket,
@@ -91,6 +85,16 @@ scope.use(
     keyFile: config.controlKey || controlKeyOf(config.home),
     ...{ domain: config.gatewayDomain, hosts: config.gatewayHosts },
     ...{ user, plane, access, clock: systemClock, log },
+  }),
+)
+const answered = { contract: userPlane, handlers, log, build, ops: opFrames(handlers, log) }
+scope.use(await RpcDoor.open({ ...answered, path: root.rpcSocket, caller: { name: user } }))
+scope.use(
+  await openControlDoor({
+    path: config.controlSocket || root.controlSocket,
+    group: config.controlGroup || gid,
+    keyFile: config.controlKey || controlKeyOf(config.home),
+    ...{ user, plane: handlers, access, clock: systemClock, log, build },
   }),
 )
 log("info", "runner.ready", { socket: root.rpcSocket, pid: process.pid, build, driver: driver.name })

@@ -41,11 +41,20 @@ describe("a gateway token", () => {
     ["alg nOnE with a signature", made({ ...header, alg: "nOnE" }, claims)],
     ["an empty signature", `${text(header)}.${bodies}.`],
     ["no signature", `${text(header)}.${bodies}`],
-    ["HS256 with the public key", `${text({ ...header, alg: "HS256" })}.${bodies}.${hmac(`${text({ ...header, alg: "HS256" })}.${bodies}`)}`],
+    [
+      "HS256 with the public key",
+      `${text({ ...header, alg: "HS256" })}.${bodies}.${hmac(`${text({ ...header, alg: "HS256" })}.${bodies}`)}`,
+    ],
     ["HS256 behind our header", `${text(header)}.${bodies}.${hmac(`${text(header)}.${bodies}`)}`],
-    ["RS256", `${text({ ...header, alg: "RS256" })}.${bodies}.${sign("sha256", Buffer.from(`${text({ ...header, alg: "RS256" })}.${bodies}`), rsa.privateKey).toString("base64url")}`],
+    [
+      "RS256",
+      `${text({ ...header, alg: "RS256" })}.${bodies}.${sign("sha256", Buffer.from(`${text({ ...header, alg: "RS256" })}.${bodies}`), rsa.privateKey).toString("base64url")}`,
+    ],
     ["another key", made(header, claims, theirs.privateKey)],
-    ["a key of its own", made({ ...header, jwk: theirs.publicKey.export({ format: "jwk" }) }, claims, theirs.privateKey)],
+    [
+      "a key of its own",
+      made({ ...header, jwk: theirs.publicKey.export({ format: "jwk" }) }, claims, theirs.privateKey),
+    ],
     ["a key to fetch", made({ ...header, jku: "https://evil.example/keys" }, claims)],
     ["a key id that is a path", made({ ...header, kid: "../../dev/null" }, claims)],
     ["a critical extension", made({ ...header, crit: ["x"], x: 1 }, claims)],
@@ -66,7 +75,13 @@ describe("a gateway token", () => {
     ["white space", ` ${made(header, claims)}`],
     ["nothing", ""],
     ["a megabyte", "a.".repeat(500_000)],
-    ["not JSON", (() => { const signed = `${text(header)}.AAAA`; return `${signed}.${eddsa(signed)}` })()],
+    [
+      "not JSON",
+      (() => {
+        const signed = `${text(header)}.AAAA`
+        return `${signed}.${eddsa(signed)}`
+      })(),
+    ],
   ])("is refused: %s", (_, token) => {
     expect(() => verifyGatewayToken(token, expected)).toThrow(expect.objectContaining({ code: "unauthenticated" }))
   })

@@ -136,14 +136,24 @@ describe("a statement", () => {
 
   test("signed nonsense is refused", () => {
     const { verifier, time } = system()
-    for (const payload of [{}, [], { ...facts }, { ...facts, id: 5, expiresAt: time.now }, { ...facts, id: "", expiresAt: "9" }]) {
+    for (const payload of [
+      {},
+      [],
+      { ...facts },
+      { ...facts, id: 5, expiresAt: time.now },
+      { ...facts, id: "", expiresAt: "9" },
+    ]) {
       expect(refusal(verifier, { statement: signed(payload) })).toBe("the statement is not one")
     }
   })
 })
 
 function isSameBytes(a: string, b: string): boolean {
-  const read = (text: string): string => text.split(".").map((part) => Buffer.from(part, "base64url").toString("hex")).join(".")
+  const read = (text: string): string =>
+    text
+      .split(".")
+      .map((part) => Buffer.from(part, "base64url").toString("hex"))
+      .join(".")
   const [payload] = a.split(".")
   return read(a) === read(b) && payload === b.split(".")[0]
 }

@@ -41,7 +41,3 @@ export type CallScope = TokenScope | "open"
 export const defaultScopes: readonly TokenScope[] = TokenScope.options.filter(
   (scope) => scope !== "admin" && scope !== "account:write" && scope !== "metrics:read",
 )
-
-export function isReading(scope: CallScope): boolean {
-  return scope.endsWith(":read")
-}

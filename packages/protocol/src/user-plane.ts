@@ -1,6 +1,7 @@
 import { z } from "zod"
 import { contract, type Handlers, type Scoped } from "./contract.ts"
 import { accessCalls } from "./user-plane/access.ts"
+import { agentCalls } from "./user-plane/agents.ts"
 import { Degraded } from "./degraded.ts"
 import { chatCalls } from "./user-plane/chat.ts"
 import { databaseCalls } from "./user-plane/database.ts"
@@ -98,6 +99,7 @@ export const userPlane = contract({
   ...secretCalls,
   ...memoryCalls,
   ...chatCalls,
+  ...agentCalls,
   ...databaseCalls,
   ...tunnelCalls,
   ...accessCalls,

@@ -17,7 +17,10 @@ describe("the wires", () => {
   })
 
   test("every entry says since when it is there and what it does", () => {
-    const { userPlane, controlPlane } = describeWires() as Record<string, Record<string, { since: number; scope: string }>>
+    const { userPlane, controlPlane } = describeWires() as Record<
+      string,
+      Record<string, { since: number; scope: string }>
+    >
     const entries = Object.entries({ ...userPlane, ...controlPlane })
     expect(entries.length).toBeGreaterThan(0)
     for (const [name, { since, scope }] of entries) {

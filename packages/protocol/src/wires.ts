@@ -6,7 +6,11 @@ import { isFeed, isStream, type Contract, type Entry } from "./contract.ts"
 import * as init from "./init.ts"
 import { rpcLimits, rpcVersion } from "./rpc/wire.ts"
 import * as rpc from "./rpc/wire.ts"
+import { Control, hubLimits } from "./hub/frames.ts"
+import { HubDown, HubUp, ProcessTruth } from "./hub/messages.ts"
 import { userPlane } from "./user-plane.ts"
+import { Bootstrap } from "./bootstrap.ts"
+import { StdioCommand, StdioEvent, stdioLimits } from "./supervisor/lines.ts"
 
 /** Every wire there is, as plain data: what the lock file freezes and the reference is made from. */
 export function describeWires(): Record<string, unknown> {
@@ -15,6 +19,8 @@ export function describeWires(): Record<string, unknown> {
     faults: faultCodes,
     rpc: { version: rpcVersion, limits: rpcLimits, messages: rpcMessages() },
     init: { version: init.initVersion, messages: initMessages() },
+    hub: { limits: hubLimits, messages: hubMessages() },
+    supervisor: { limits: stdioLimits, messages: stdioMessages() },
     userPlane: describeContract(userPlane),
     controlPlane: describeContract(controlPlane),
   }
@@ -32,6 +38,14 @@ function initMessages(): Record<string, unknown> {
     ...mapValues({ InitRequest, InitControl }, (schema) => shape(schema, "input")),
     ...mapValues({ InitEvent, InitHello, InitProcess, InitUsage }, (schema) => shape(schema, "output")),
   }
+}
+
+function hubMessages(): Record<string, unknown> {
+  return mapValues({ HubDown, HubUp, Control, ProcessTruth, Bootstrap }, (schema) => shape(schema, "input"))
+}
+
+function stdioMessages(): Record<string, unknown> {
+  return { StdioCommand: shape(StdioCommand, "input"), StdioEvent: shape(StdioEvent, "output") }
 }
 
 function mapValues<T>(table: Readonly<Record<string, T>>, change: (value: T) => unknown): Record<string, unknown> {

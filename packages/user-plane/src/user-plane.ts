@@ -108,13 +108,18 @@ export const migrations = [
   ...tunnelMigrations,
 ]
 
+/** Nobody else writes here. Should somebody hold it all the same, everybody waits while one waits: better no than that. */
+const busyMs = 500
+
 export async function openUserPlane(options: UserPlaneOptions): Promise<LocalUserPlane> {
   const { root, clock, log, drivers } = options
   const [driver] = drivers
   for (const folder of ["shared", "tmp", "vault", "internal"])
     mkdirSync(join(root, folder), { recursive: true, mode: 0o700 })
   await using scope = new Scope()
-  const database = scope.use(new Database(join(root, "internal", "warren.db"), { migrations, now: () => clock.now() }))
+  const database = scope.use(
+    new Database(join(root, "internal", "warren.db"), { migrations, now: () => clock.now(), busyMs }),
+  )
   const vault = await Vault.open({ database, clock, log, keyFile: join(root, "vault", "key") })
   const leases = new Leases(database, clock)
   const broker = scope.use(new Broker({ leases, keys: vaultKeys(vault), upstreams: options.upstreams, log, clock }))

@@ -71,7 +71,7 @@ export class AuditLog implements AsyncDisposable {
   }
 
   async *all(): AsyncGenerator<AuditRow> {
-    for (let after = 0; ; ) {
+    for (let after = 0; ;) {
       const rows = await this.#parts.rows.read(after, auditLimits.perRead)
       yield* rows
       after = rows.at(-1)?.seq ?? after
@@ -187,7 +187,11 @@ function chained(last: { seq: number; hash: string }, facts: readonly (AuditFact
   })
 }
 
-function problemOf(before: { seq: number; hash: string }, row: AuditRow, head: CheckpointRow | undefined): string | undefined {
+function problemOf(
+  before: { seq: number; hash: string },
+  row: AuditRow,
+  head: CheckpointRow | undefined,
+): string | undefined {
   if (row.seq !== before.seq + 1) return `entries between ${before.seq} and ${row.seq} are gone`
   if (row.hash !== hashOfRow(before.hash, row)) return `entry ${row.seq} is not what was written`
   if (head?.seq === row.seq && head.hash !== row.hash) return `the log was written anew up to entry ${row.seq}`

@@ -54,7 +54,12 @@ describe("the audit log of a control plane", () => {
     await system.person("alice")
     const { body, headers } = await system.ask("/v1/audit/export", { token: await system.ownerToken() })
     expect(headers.get("content-type")).toBe("application/x-ndjson")
-    expect(body.trim().split("\n").map((line: string) => JSON.parse(line).action)).toEqual(["invite.create", "invite.redeem"])
+    expect(
+      body
+        .trim()
+        .split("\n")
+        .map((line: string) => JSON.parse(line).action),
+    ).toEqual(["invite.create", "invite.redeem"])
   })
 
   test("forgets from the front, and says so with a signed checkpoint", async () => {
@@ -124,7 +129,11 @@ describe("the chain", () => {
     ["the first is removed", "DELETE FROM audit WHERE seq = 1", /between 0 and 2 are gone/],
     ["the newest are removed", "DELETE FROM audit WHERE seq >= 4", /after 3 are gone: there were 5/],
     ["all are removed", "DELETE FROM audit", /after 0 are gone/],
-    ["two change places", "UPDATE audit SET user_id = CASE seq WHEN 2 THEN 'usr_3' ELSE 'usr_2' END WHERE seq IN (2, 3)", /entry 2/],
+    [
+      "two change places",
+      "UPDATE audit SET user_id = CASE seq WHEN 2 THEN 'usr_3' ELSE 'usr_2' END WHERE seq IN (2, 3)",
+      /entry 2/,
+    ],
     [
       "a checkpoint is made up",
       `INSERT INTO audit_checkpoints VALUES (2, '${"a".repeat(64)}', 1, '${"A".repeat(86)}')`,
@@ -148,7 +157,9 @@ describe("the chain", () => {
     await fc.assert(
       fc.asyncProperty(fc.integer({ min: 1, max: 6 }), fc.constantFrom(...fields), async (seq, field) => {
         const value = field === "time" ? "time + 1" : `${field} || 'x'`
-        expect(await problemAfter(6, `UPDATE audit SET ${field} = ${value} WHERE seq = ${seq}`)).toContain(`entry ${seq}`)
+        expect(await problemAfter(6, `UPDATE audit SET ${field} = ${value} WHERE seq = ${seq}`)).toContain(
+          `entry ${seq}`,
+        )
       }),
       { numRuns: 20 },
     )

@@ -37,7 +37,12 @@ export function tokenDesk(store: Store, watch: Watch, clock: Clock): Handlers<ty
   }
 }
 
-function rowOf(input: Received<typeof tokenCalls, "token.create">, who: Principal, hash: string, now: number): TokenRow {
+function rowOf(
+  input: Received<typeof tokenCalls, "token.create">,
+  who: Principal,
+  hash: string,
+  now: number,
+): TokenRow {
   const { limits, lifeMs, label } = input
   return {
     ...{ id: newId("tok"), userId: who.user.id, hash, label, scopes: scopesFor(input.scopes, who).join(" ") },

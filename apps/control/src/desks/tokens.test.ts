@@ -42,9 +42,15 @@ describe("a token", () => {
     const wider = await system.ask("/v1/tokens", { token: maker, body: { scopes: ["exec", "files:read"] } })
     expect(wider.status).toBe(403)
     expect((await system.ask("/v1/tokens", { token: maker, body: { limits: { namePrefix: "x-" } } })).status).toBe(403)
-    const child = await system.ask("/v1/tokens", { token: maker, body: { scopes: ["exec"], limits: { sessionsMax: 9 } } })
+    const child = await system.ask("/v1/tokens", {
+      token: maker,
+      body: { scopes: ["exec"], limits: { sessionsMax: 9 } },
+    })
     expect(child.body.about.limits).toEqual({ namePrefix: "ci-", sessionsMax: 2 })
-    const narrower = await system.ask("/v1/tokens", { token: maker, body: { scopes: ["exec"], limits: { namePrefix: "ci-a" } } })
+    const narrower = await system.ask("/v1/tokens", {
+      token: maker,
+      body: { scopes: ["exec"], limits: { namePrefix: "ci-a" } },
+    })
     expect(narrower.body.about.limits.namePrefix).toBe("ci-a")
   })
 
@@ -79,7 +85,9 @@ describe("a token", () => {
     await system.ask("/v1/users/bob", { method: "PATCH", token: owner, body: { isDisabled: false } })
     expect(await status(three.token)).toBe(200)
     await system.ask("/v1/users/bob", { method: "DELETE", token: owner })
-    expect([await status(three.token), (await system.ask("/v1/account", { cookie: bob.cookie })).status]).toEqual([401, 401])
+    expect([await status(three.token), (await system.ask("/v1/account", { cookie: bob.cookie })).status]).toEqual([
+      401, 401,
+    ])
   })
 
   test("revoked, what it had opened is cut", async () => {
@@ -94,7 +102,8 @@ describe("a token", () => {
     expect(decoder.decode((await reader?.read())?.value)).toContain('"created"')
     await system.ask(`/v1/tokens/${about.id}`, { method: "DELETE", token: owner })
     let rest = ""
-    for (let read = await reader?.read(); read && !read.done; read = await reader?.read()) rest += decoder.decode(read.value)
+    for (let read = await reader?.read(); read && !read.done; read = await reader?.read())
+      rest += decoder.decode(read.value)
     expect(rest).toContain('"code":"unauthenticated"')
   })
 
@@ -130,7 +139,11 @@ describe("a token", () => {
 
   test("the runner is told by a signed statement for whom, what and within which limits", async () => {
     await using system = await TestControl.open()
-    await system.ask("/v1/users/olga/quota", { method: "PUT", token: await system.ownerToken(), body: { sessionsMax: 5 } })
+    await system.ask("/v1/users/olga/quota", {
+      method: "PUT",
+      token: await system.ownerToken(),
+      body: { sessionsMax: 5 },
+    })
     const token = await system.token(["sessions:read"], { limits: { namePrefix: "ci-", sessionsMax: 1 } })
     await system.ask(`/v1/sessions/${sessionId}`, { token })
     expect(system.runner.statements.at(-1)).toMatchObject({

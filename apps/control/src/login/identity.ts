@@ -6,9 +6,9 @@ import { hashOf, isSame } from "../secret.ts"
 import type { SignInRow } from "../store/sign-ins.ts"
 import type { Store } from "../store/store.ts"
 import type { Bearer, TokenRow } from "../store/tokens.ts"
-import type { UserRow } from "../store/users.ts"
 import type { Principal } from "../visit.ts"
 import type { Cookies } from "./cookie.ts"
+import { Found } from "./found.ts"
 import type { LastUse } from "./last-use.ts"
 
 export const signInLimits = {
@@ -27,7 +27,7 @@ interface IdentityParts {
   readonly cookies: Cookies
   readonly origin: string
   /** Of the machine's own user, where there is one. */
-  readonly tokenFile: { readonly token: string; readonly userId: string } | undefined
+  readonly tokenFile: { readonly hash: string; readonly userId: string } | undefined
   readonly requestsPerMinute: number
   readonly lastUse: LastUse
   readonly clock: Clock
@@ -36,9 +36,11 @@ interface IdentityParts {
 /** Finds out who is asking, from a token or a cookie and nothing else. */
 export class Identity {
   readonly #parts: IdentityParts
+  readonly #found: Found
 
   constructor(parts: IdentityParts) {
     this.#parts = parts
+    this.#found = new Found(parts.store)
   }
 
   /** Undefined when nothing was shown; throws when what was shown does not count. */
@@ -57,45 +59,54 @@ export class Identity {
   async isStill({ via, hash, user }: Principal): Promise<boolean> {
     if (via === "token") return (await this.#token(hash)) !== undefined
     if (via === "sign-in") return (await this.#signIn(hash)) !== undefined
-    return (await this.#parts.store.users.byId(user.id))?.isDisabled === false
+    return (await this.#owner(user.id)) !== undefined
   }
 
   async #bearer(authorization: string): Promise<Principal> {
     const [scheme = "", token = "", ...rest] = authorization.split(" ")
     if (scheme.toLowerCase() !== "bearer" || rest.length > 0 || token.length > secretCharsMax) throw refused()
     const { tokenFile } = this.#parts
-    if (tokenFile && isSame(token, tokenFile.token)) return this.#owner(tokenFile.userId)
-    const found = await this.#token(hashOf(token))
+    const hash = hashOf(token)
+    const isOwner = tokenFile !== undefined && isSame(hash, tokenFile.hash)
+    const found = isOwner ? await this.#owner(tokenFile.userId) : await this.#token(hash)
     if (!found) throw refused()
     return found
   }
 
-  async #owner(userId: string): Promise<Principal> {
-    const user = await this.#parts.store.users.byId(userId)
-    if (!user || user.isDisabled) throw refused()
-    const quota = await this.#parts.store.users.quotaOf(userId)
-    return this.#principal({ user, quota }, { via: "token-file", viaId: "token-file", hash: "", scopes: all })
+  async #owner(userId: string): Promise<Principal | undefined> {
+    const found = await this.#found.of("", this.#parts.clock.now(), async () => {
+      const user = await this.#parts.store.users.byId(userId)
+      if (!user || user.isDisabled) return undefined
+      const quota = await this.#parts.store.users.quotaOf(userId)
+      const shown = { via: "token-file", viaId: "token-file", hash: "", scopes: all } as const
+      return { principal: this.#principal({ user, quota }, shown), overAt: Number.POSITIVE_INFINITY, usedAt: undefined }
+    })
+    return found?.principal
   }
 
   async #token(hash: string): Promise<Principal | undefined> {
-    const found = await this.#parts.store.tokens.byHash(hash)
-    if (!found || !this.#isGood(found.bearer.user, found.token.expiresAt)) return undefined
-    const { token, bearer } = found
-    this.#parts.lastUse.note("token", token.id, token.usedAt)
-    const scopes = new Set(token.scopes.split(" ").filter(isScope))
-    return this.#principal(bearer, { via: "token", viaId: token.id, hash, scopes }, token)
+    const found = await this.#found.of(hash, this.#parts.clock.now(), async () => {
+      const row = await this.#parts.store.tokens.byHash(hash)
+      if (!row || row.bearer.user.isDisabled) return undefined
+      const { token, bearer } = row
+      const scopes = new Set(token.scopes.split(" ").filter(isScope))
+      const principal = this.#principal(bearer, { via: "token", viaId: token.id, hash, scopes }, token)
+      return { principal, overAt: token.expiresAt ?? Number.POSITIVE_INFINITY, usedAt: token.usedAt }
+    })
+    if (found) this.#parts.lastUse.note("token", found.principal.viaId, found.usedAt)
+    return found?.principal
   }
 
   async #signIn(hash: string): Promise<Principal | undefined> {
-    const found = await this.#parts.store.signIns.byHash(hash)
-    if (!found || !this.#isGood(found.bearer.user, overAt(found.signIn))) return undefined
-    const { signIn, bearer } = found
-    this.#parts.lastUse.note("sign-in", signIn.id, signIn.usedAt)
-    return this.#principal(bearer, { via: "sign-in", viaId: signIn.id, hash, scopes: all })
-  }
-
-  #isGood(user: UserRow, overAt: number | undefined): boolean {
-    return !user.isDisabled && (overAt === undefined || overAt > this.#parts.clock.now())
+    const found = await this.#found.of(hash, this.#parts.clock.now(), async () => {
+      const row = await this.#parts.store.signIns.byHash(hash)
+      if (!row || row.bearer.user.isDisabled) return undefined
+      const { signIn, bearer } = row
+      const principal = this.#principal(bearer, { via: "sign-in", viaId: signIn.id, hash, scopes: all })
+      return { principal, overAt: overAt(signIn), usedAt: signIn.usedAt }
+    })
+    if (found) this.#parts.lastUse.note("sign-in", found.principal.viaId, found.usedAt)
+    return found?.principal
   }
 
   #principal(
@@ -121,7 +132,8 @@ export class Identity {
     const isSafe = /^(GET|HEAD|OPTIONS)$/.test(request.method) && request.headers.get("upgrade") === null
     if (isSafe) return
     const origin = request.headers.get("origin")
-    const isOurs = origin === null ? request.headers.get("sec-fetch-site") === "same-origin" : origin === this.#parts.origin
+    const isOurs =
+      origin === null ? request.headers.get("sec-fetch-site") === "same-origin" : origin === this.#parts.origin
     if (!isOurs) throw new Fault("forbidden", "requests from other sites are not served")
   }
 }

@@ -124,7 +124,9 @@ describe("a sign-in", () => {
     expect((await system.ask("/v1/account", { cookie: other.cookie })).status).toBe(401)
     const again = { name: "alice", password: alice.password }
     expect((await system.ask("/v1/login/password", { body: again })).status).toBe(401)
-    expect((await system.ask("/v1/login/password", { body: { ...again, password: "a brand new password" } })).status).toBe(200)
+    expect(
+      (await system.ask("/v1/login/password", { body: { ...again, password: "a brand new password" } })).status,
+    ).toBe(200)
   })
 
   test.each([
@@ -138,7 +140,10 @@ describe("a sign-in", () => {
   ])("what changes something has to come from our own page: origin %s", async (_, headers) => {
     await using system = await TestControl.open()
     const { cookie } = await system.person("alice")
-    const forged = await system.ask("/v1/tokens", { body: {}, headers: { cookie, ...headers } as Record<string, string> })
+    const forged = await system.ask("/v1/tokens", {
+      body: {},
+      headers: { cookie, ...headers },
+    })
     expect(forged.status).toBe(403)
     expect((await system.ask("/v1/tokens", { cookie })).body.items).toEqual([])
   })
@@ -180,7 +185,7 @@ describe("the first link", () => {
     expect(link).toMatch(/^http:\/\/localhost:7777\/join#[\w-]{43}$/)
     const body = { code, password: "something long enough" }
     const tries = await Promise.all(Array.from({ length: 5 }, () => system.ask("/v1/invites/redeem", { body })))
-    expect(tries.map(({ status }) => status).toSorted()).toEqual([200, 401, 401, 401, 401])
+    expect(tries.filter(({ status }) => status === 401)).toHaveLength(4)
     const cookie = tries.find(({ status }) => status === 200)?.cookie
     expect((await system.ask("/v1/account", { cookie })).body.user).toMatchObject({ name: "olga", role: "admin" })
     expect(await firstLink(system.control.store, system.control.invites, "olga")).toBeUndefined()
@@ -208,7 +213,11 @@ describe("the first link", () => {
     const made = await system.ask("/v1/invites", { token, body: { name: "carol" } })
     const taken = await system.ask("/v1/invites", { token, body: {} })
     await system.ask(`/v1/invites/${taken.body.invite.id}`, { method: "DELETE", token })
-    const tries = [{ code: "nonsense" }, { code: taken.body.code, name: "dave" }, { code: made.body.code, name: "dave" }]
+    const tries = [
+      { code: "nonsense" },
+      { code: taken.body.code, name: "dave" },
+      { code: made.body.code, name: "dave" },
+    ]
     for (const body of tries) expect((await system.ask("/v1/invites/redeem", { body })).status).toBe(401)
     expect((await system.ask("/v1/invites", { token })).body.items).toHaveLength(1)
   })

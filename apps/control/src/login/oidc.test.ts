@@ -16,7 +16,11 @@ const open = () =>
   })
 
 /** What a browser keeps of an answer. */
-const kept = (headers: Headers): string => headers.getSetCookie().find((one) => one.includes("oidc="))?.split(";")[0] ?? ""
+const kept = (headers: Headers): string =>
+  headers
+    .getSetCookie()
+    .find((one) => one.includes("oidc="))
+    ?.split(";")[0] ?? ""
 
 /** Goes there and back. */
 async function goThere(system: TestControl, login: string, next = "/page") {
@@ -40,7 +44,9 @@ describe("signing in at an identity provider", () => {
     expect([came.status, came.headers.get("location")]).toEqual([302, "/page"])
     expect((await system.ask("/v1/account", { cookie: came.cookie })).body.user.name).toBe("alice")
     const again = await goThere(system, "alice")
-    expect((await system.ask(again.back.pathname + again.back.search, { headers: { cookie: again.cookie } })).status).toBe(302)
+    expect(
+      (await system.ask(again.back.pathname + again.back.search, { headers: { cookie: again.cookie } })).status,
+    ).toBe(302)
     expect((await system.audit()).filter(({ action }) => action === "login.oidc")).toHaveLength(2)
   })
 
@@ -54,7 +60,9 @@ describe("signing in at an identity provider", () => {
       expect([login, came.status, came.cookie]).toEqual([login, 401, undefined])
     }
     const first = await goThere(system, "carol")
-    expect((await system.ask(first.back.pathname + first.back.search, { headers: { cookie: first.cookie } })).status).toBe(302)
+    expect(
+      (await system.ask(first.back.pathname + first.back.search, { headers: { cookie: first.cookie } })).status,
+    ).toBe(302)
     // Another account there, of the same name.
     const second = await goThere(system, "carol@evil")
     const refused = await system.ask(second.back.pathname + second.back.search, { headers: { cookie: second.cookie } })

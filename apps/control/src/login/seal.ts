@@ -24,7 +24,9 @@ export class Seal {
     try {
       const bytes = Buffer.from(text, "base64url")
       const tag = bytes.subarray(nonceBytes, nonceBytes + tagBytes)
-      const decipher = createDecipheriv(algorithm, this.#key, bytes.subarray(0, nonceBytes), { authTagLength: tagBytes })
+      const decipher = createDecipheriv(algorithm, this.#key, bytes.subarray(0, nonceBytes), {
+        authTagLength: tagBytes,
+      })
       decipher.setAuthTag(tag)
       const opened = Buffer.concat([decipher.update(bytes.subarray(nonceBytes + tagBytes)), decipher.final()])
       return JSON.parse(opened.toString())

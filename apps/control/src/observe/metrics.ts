@@ -35,7 +35,8 @@ export class Metrics {
     this.#requests.set(key, series)
     series.count++
     series.sumS += seconds
-    for (const [index, bound] of boundsS.entries()) if (seconds <= bound) series.below[index] = (series.below[index] ?? 0) + 1
+    for (const [index, bound] of boundsS.entries())
+      if (seconds <= bound) series.below[index] = (series.below[index] ?? 0) + 1
   }
 
   /** In Prometheus' text form. */
@@ -45,8 +46,13 @@ export class Metrics {
       `# TYPE ${name} gauge`,
       `${name} ${read()}`,
     ])
-    const head = ["# HELP warren_request_seconds Requests at the public door.", "# TYPE warren_request_seconds histogram"]
-    return [...gauges, ...head, ...[...this.#requests].flatMap(([labels, series]) => linesOf(labels, series)), ""].join("\n")
+    const head = [
+      "# HELP warren_request_seconds Requests at the public door.",
+      "# TYPE warren_request_seconds histogram",
+    ]
+    return [...gauges, ...head, ...[...this.#requests].flatMap(([labels, series]) => linesOf(labels, series)), ""].join(
+      "\n",
+    )
   }
 }
 

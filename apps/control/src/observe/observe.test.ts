@@ -67,7 +67,7 @@ describe("traces", () => {
     expect(answer.headers.get("traceparent")).toMatch(new RegExp(`^00-${traceId}-[\\da-f]{16}-01$`))
     await traces[Symbol.asyncDispose]()
     expect(received[0]?.path).toBe("/v1/traces")
-    const [span] = received[0]?.body.resourceSpans[0].scopeSpans[0].spans
+    const span = received[0]?.body.resourceSpans[0].scopeSpans[0].spans[0]
     expect(span).toMatchObject({ traceId, parentSpanId: "b7ad6b7169203331", name: "session.get", kind: 2 })
     expect(Number(span.startTimeUnixNano)).toBe(system.clock.now() * 1e6)
     close()

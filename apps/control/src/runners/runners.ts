@@ -44,7 +44,7 @@ export class Runners implements AsyncDisposable {
     const entries = Object.entries(userPlane).map(([name, entry]) => {
       const key = name as keyof UserPlane
       const ask = async (input: unknown, context: Context): Promise<unknown> =>
-        (((await this.#planeOf(visitOf(context).who)) as UserPlane)[key] as Handler)(input, context)
+        ((await this.#planeOf(visitOf(context).who))[key] as Handler)(input, context)
       const follow = async function* (input: unknown, context: Context): AsyncGenerator<unknown> {
         yield* (await ask(input, context)) as AsyncIterable<unknown>
       }

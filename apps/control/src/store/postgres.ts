@@ -37,6 +37,7 @@ export async function openPostgres(url: string): Promise<Sql> {
     throw failure
   }
   return {
+    version: undefined,
     all: (sql, values) => guard(async () => (await client.unsafe(text(sql), [...values])) as unknown as SqlRow[]),
     write: (...writes) => retried(() => client.begin("isolation level serializable", (on) => all(on, writes))),
     [Symbol.asyncDispose]: () => client.end({ timeout: connectS }),
@@ -102,14 +103,23 @@ async function migrate(transaction: Transaction): Promise<void> {
   await transaction.unsafe(ledger)
   const applied = await transaction.unsafe("SELECT version, digest FROM schema_migrations ORDER BY version")
   if (applied.length > migrations.length) {
-    throw new Fault("conflict", `the database has schema version ${applied.length}, this Warren knows ${migrations.length}`)
+    throw new Fault(
+      "conflict",
+      `the database has schema version ${applied.length}, this Warren knows ${migrations.length}`,
+    )
   }
   for (const [index, { name, sql }] of migrations.entries()) {
     const digest = createHash("sha256").update(sql).digest("hex")
     const known = applied[index]?.["digest"] as string | undefined
     if (known === digest) continue
-    if (known !== undefined) throw new Fault("conflict", `migration ${index + 1} is not the one this database was made with`)
+    if (known !== undefined)
+      throw new Fault("conflict", `migration ${index + 1} is not the one this database was made with`)
     await transaction.unsafe(ddl(sql))
-    await transaction.unsafe("INSERT INTO schema_migrations VALUES ($1, $2, $3, $4)", [index + 1, name, digest, Date.now()])
+    await transaction.unsafe("INSERT INTO schema_migrations VALUES ($1, $2, $3, $4)", [
+      index + 1,
+      name,
+      digest,
+      Date.now(),
+    ])
   }
 }

@@ -15,6 +15,11 @@ export interface Write {
  */
 export interface Sql extends AsyncDisposable {
   all(sql: string, values: readonly SqlValue[]): Promise<readonly SqlRow[]>
+  /**
+   * Another number whenever who may has changed, as far as this can be known here; undefined where others write, too. What is
+   * merely noted (audit entries, last uses) does not count.
+   */
+  readonly version: number | undefined
   /** All or nothing, as if nobody else wrote meanwhile, and durable when it resolves. Gives the rows each has changed. */
   write(...writes: readonly Write[]): Promise<readonly number[]>
 }

@@ -3,9 +3,12 @@ import { Database } from "@warren/base/sqlite/database.ts"
 import { migrations } from "./schema.ts"
 import type { Sql, SqlRow, SqlValue, Write } from "./sql.ts"
 
-/** The control plane's tables in a file of its own: the default. */
+const isNote = /^INSERT INTO audit |^UPDATE \w+ SET used_at /
+
+/** The control plane's tables in a file of its own: the default. Nobody else writes to it. */
 export function openSqlite(path: string): Sql {
   const database = new Database(path, { migrations })
+  let version = 0
   const one = ({ sql, values, rows }: Write): number => {
     const changed = database.run(sql, values)
     if (rows !== undefined && rows !== changed) throw new Fault("conflict", "somebody else was faster")
@@ -13,7 +16,14 @@ export function openSqlite(path: string): Sql {
   }
   return {
     all: async (sql: string, values: readonly SqlValue[]) => database.all(sql, values, (row) => row as SqlRow),
-    write: async (...writes) => database.transaction(() => writes.map(one)),
+    get version() {
+      return version
+    },
+    async write(...writes) {
+      // Reading and writing are synchronous here: nobody finds the old after this.
+      if (!writes.every(({ sql }) => isNote.test(sql))) version++
+      return database.transaction(() => writes.map(one))
+    },
     [Symbol.asyncDispose]: async () => database.close(),
   }
 }

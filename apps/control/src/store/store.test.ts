@@ -15,12 +15,20 @@ const user = (name: string, role: UserRow["role"] = "member"): UserRow => ({
 })
 const token = (userId: string, seed: string): TokenRow => ({
   ...{ id: newId("tok"), userId, hash: hash(seed), label: "ci", scopes: "exec files:read", createdAt: 5 },
-  ...{ namePrefix: "ci-", sessionsMax: 3, requestsPerMinute: undefined, expiresAt: 9_007_199_254_740_991, usedAt: undefined },
+  ...{
+    namePrefix: "ci-",
+    sessionsMax: 3,
+    requestsPerMinute: undefined,
+    expiresAt: 9_007_199_254_740_991,
+    usedAt: undefined,
+  },
 })
 
 /** What any database of the control plane has to do. `open` gives the same database each time, new for each test. */
 function conformance(make: () => Promise<{ open(): Promise<Sql>; dispose(): Promise<void> }>): void {
-  const withStore = async (work: (store: Store, sql: Sql, again: () => Promise<Sql>) => Promise<void>): Promise<void> => {
+  const withStore = async (
+    work: (store: Store, sql: Sql, again: () => Promise<Sql>) => Promise<void>,
+  ): Promise<void> => {
     const made = await make()
     const sql = await made.open()
     try {
@@ -125,7 +133,15 @@ function conformance(make: () => Promise<{ open(): Promise<Sql>; dispose(): Prom
     withStore(async (store) => {
       await store.users.add(user("taken"))
       await store.invites.add({
-        ...{ id: newId("inv"), hash: hash("j"), role: "admin", name: "x", createdAt: 1, expiresAt: 100, usedAt: undefined },
+        ...{
+          id: newId("inv"),
+          hash: hash("j"),
+          role: "admin",
+          name: "x",
+          createdAt: 1,
+          expiresAt: 100,
+          usedAt: undefined,
+        },
       })
       const redeem = (name: string, now: number): Promise<void> =>
         store.invites.redeem(hash("j"), now, { user: user(name), isNew: true, verifier: "v" })
@@ -157,7 +173,9 @@ function conformance(make: () => Promise<{ open(): Promise<Sql>; dispose(): Prom
         if (type !== "text" || name.startsWith("schema_migrations.")) continue
         const [table = "", column = ""] = name.split(".")
         const checks = (await definitionOf(sql, table)).replaceAll(/\s+/g, " ")
-        expect(checks, name).toMatch(new RegExp(`(length\\(${column}\\)|\\b${column} (IN|= ANY)|\\(${column}\\)::text)`, "i"))
+        expect(checks, name).toMatch(
+          new RegExp(`(length\\(${column}\\)|\\b${column} (IN|= ANY)|\\(${column}\\)::text)`, "i"),
+        )
       }
     }))
 
@@ -173,7 +191,12 @@ function conformance(make: () => Promise<{ open(): Promise<Sql>; dispose(): Prom
         store.tokens.add({ ...token(alice.id, "z"), label: long }, 9),
         store.tokens.add({ ...token(alice.id, "z"), scopes: long }, 9),
         store.audit.add([
-          { ...{ seq: 1, time: 1, user: "", via: "", action: "x", subject: long, address: "" }, request: "", result: "", hash: hash("1") },
+          {
+            ...{ seq: 1, time: 1, user: "", via: "", action: "x", subject: long, address: "" },
+            request: "",
+            result: "",
+            hash: hash("1"),
+          },
         ]),
       ]
       for (const end of await Promise.allSettled(tries)) {
@@ -197,7 +220,11 @@ function conformance(make: () => Promise<{ open(): Promise<Sql>; dispose(): Prom
 const allowed: Readonly<Record<string, "text" | "integer">> = {
   ...columns("users", "id name role state", "created_at"),
   ...columns("credentials", "user_id kind subject verifier", "changed_at"),
-  ...columns("tokens", "id user_id hash label scopes name_prefix", "sessions_max requests_per_minute created_at expires_at used_at"),
+  ...columns(
+    "tokens",
+    "id user_id hash label scopes name_prefix",
+    "sessions_max requests_per_minute created_at expires_at used_at",
+  ),
   ...columns("sign_ins", "id user_id hash method address", "created_at used_at expires_at"),
   ...columns("invites", "id hash role name", "created_at expires_at used_at"),
   ...columns("quotas", "user_id", "sessions_max requests_per_minute"),

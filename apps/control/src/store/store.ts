@@ -8,7 +8,7 @@ import { Tokens } from "./tokens.ts"
 import { Users } from "./users.ts"
 
 /** What the control plane remembers: who may. */
-export interface Store extends AsyncDisposable {
+export interface Store extends AsyncDisposable, Pick<Sql, "version"> {
   readonly users: Users
   readonly tokens: Tokens
   readonly signIns: SignIns
@@ -28,6 +28,9 @@ export function storeOn(sql: Sql): Store {
     signIns: new SignIns(sql),
     invites: new Invites(sql),
     audit: new AuditRows(sql),
+    get version() {
+      return sql.version
+    },
     [Symbol.asyncDispose]: () => sql[Symbol.asyncDispose](),
   }
 }

@@ -1,7 +1,7 @@
 import { once } from "node:events"
 import { createServer, type Server } from "node:http"
 import type { AddressInfo } from "node:net"
-import Provider from "oidc-provider"
+import { Provider } from "oidc-provider"
 
 /** A real identity provider of a test's own. Whoever signs in there is whom they say. */
 export class OidcServer implements AsyncDisposable {
@@ -52,7 +52,8 @@ export class OidcServer implements AsyncDisposable {
       const page = await response.text()
       const location = response.headers.get("location")
       const prompt = /name="prompt" value="(\w+)"/.exec(page)?.[1]
-      form = location === null ? new URLSearchParams({ prompt: prompt ?? "", login, password: "x" }).toString() : undefined
+      form =
+        location === null ? new URLSearchParams({ prompt: prompt ?? "", login, password: "x" }).toString() : undefined
       const action = /action="([^"]+)"/.exec(page)?.[1]
       url = new URL(location ?? action ?? "", url)
     }

@@ -142,7 +142,10 @@ export class TestControl implements AsyncDisposable {
     const token = await this.ownerToken()
     const { body } = await this.ask("/v1/invites", { token, body: { name, role } })
     const password = `the password of ${name}`
-    const joined = await this.ask("/v1/invites/redeem", { body: { code: body.code, name, password }, from: `for ${name}` })
+    const joined = await this.ask("/v1/invites/redeem", {
+      body: { code: body.code, name, password },
+      from: `for ${name}`,
+    })
     if (joined.status !== 200) throw new Error(JSON.stringify(joined.body))
     return { name, password, cookie: joined.cookie ?? "" }
   }

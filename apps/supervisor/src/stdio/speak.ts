@@ -19,7 +19,7 @@ export async function* hear(input: Readable): AsyncGenerator<string | { readonly
     rest = lines.pop() ?? ""
     for (const line of lines) {
       if (isSkipping) isSkipping = false
-      else yield line
+      else yield line.length > stdioLimits.lineBytesMax ? { tooLong: true } : line
     }
     if (rest.length <= stdioLimits.lineBytesMax) continue
     if (!isSkipping) yield { tooLong: true }

@@ -97,6 +97,11 @@ export class Database implements Disposable {
     }
   }
 
+  /** Part of the transaction that is under way, or one of its own. */
+  atomically<T>(work: () => T, survives?: Survives): T {
+    return this.#isInTransaction ? work() : this.transaction(work, survives)
+  }
+
   /** May be called twice. */
   close(): void {
     if (this.#isClosed) return

@@ -20,7 +20,11 @@ export const User = z
   .meta({ id: "User", description: "Somebody who can sign in." })
 
 /** Long enough not to be guessed, short enough not to be an attack on the hash. */
-export const Password = z.string().min(12).max(256).meta({ id: "Password", examples: ["correct horse battery"] })
+export const Password = z
+  .string()
+  .min(12)
+  .max(256)
+  .meta({ id: "Password", examples: ["correct horse battery"] })
 
 export const Account = z
   .object({
@@ -53,7 +57,10 @@ export const accountCalls = contract({
     in: z.object({}),
     out: z.object({
       password: z.boolean(),
-      oidc: z.string().optional().meta({ description: "Where to send the browser.", examples: ["/v1/login/oidc"] }),
+      oidc: z
+        .string()
+        .optional()
+        .meta({ description: "Where to send the browser.", examples: ["/v1/login/oidc"] }),
     }),
   },
   "login.password": {

@@ -46,10 +46,16 @@ export const tokenCalls = contract({
     doc: "Make a token for a program. It is told once, here; only its hash is kept.",
     in: z.object({
       label: TokenLabel.default("token"),
-      scopes: z.array(TokenScope).min(1).max(64).optional().meta({
-        description: "Everything but `account:write`, `metrics:read` and `admin` unless said; never more than the asker has.",
-        examples: [["sessions:read", "sessions:write", "exec"]],
-      }),
+      scopes: z
+        .array(TokenScope)
+        .min(1)
+        .max(64)
+        .optional()
+        .meta({
+          description:
+            "Everything but `account:write`, `metrics:read` and `admin` unless said; never more than the asker has.",
+          examples: [["sessions:read", "sessions:write", "exec"]],
+        }),
       limits: TokenLimits.default({}),
       lifeMs: z
         .int()

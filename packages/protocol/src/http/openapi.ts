@@ -82,7 +82,9 @@ function operation(name: string, entry: Entry, components: Json): Json {
       ...streamParameters(entry),
       ...(isCall(entry) && entry.makes ? [keyParameter] : []),
     ],
-    ...(hasBody ? { requestBody: { required: true, content: { "application/json": exampled(body, components) } } } : {}),
+    ...(hasBody
+      ? { requestBody: { required: true, content: { "application/json": exampled(body, components) } } }
+      : {}),
     ...(isBytes && method !== "GET" ? { requestBody: bytesBody } : {}),
     responses: { ...answers(entry, components), default: failure },
   }

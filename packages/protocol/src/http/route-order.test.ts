@@ -26,7 +26,9 @@ test("each route of the public door leads to its own call, in whatever order the
       asked = name
       return Promise.reject(new Fault("conflict", ""))
     }
-    const handlers = Object.fromEntries(Object.keys(table).map((name) => [name, handler(name)])) as Handlers<typeof table>
+    const handlers = Object.fromEntries(Object.keys(table).map((name) => [name, handler(name)])) as Handlers<
+      typeof table
+    >
     const app = new Hono()
     answerFaults(app, silentLog)
     app.route("/", routes({ contract: table, handlers, log: silentLog, caller: () => ({ name: "" }) }))

@@ -1,5 +1,6 @@
 import { z } from "zod"
 import { contract } from "../contract.ts"
+import { TurnCause, Usage } from "../hub/words.ts"
 import { page, pageInput } from "./page.ts"
 
 const ChatId = z
@@ -53,6 +54,10 @@ export const ChatMessage = z
     parts: z.array(ChatPart),
     state: z.enum(["open", "final"]).meta({ description: "`open`: more of it may come." }),
     reason: z.enum(["end_turn", "error", "canceled", "lost"]).optional().meta({ description: "Why it became final." }),
+    cause: TurnCause.optional().meta({ description: "Why it is no answer, when it is none." }),
+    usage: Usage.optional(),
+    promptId: z.string().optional().meta({ description: "The message it answers." }),
+    isReverted: z.boolean().optional().meta({ description: "Taken back: it counts as if it had not been said." }),
     createdAt: z.iso.datetime(),
     changedSeq: z.int().min(1).meta({ description: "The number of the newest change to it." }),
   })

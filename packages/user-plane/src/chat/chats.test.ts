@@ -8,7 +8,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import { Chats, mainChatId, type ChatEvent, type Message } from "./chats.ts"
 import { fold, type Change, type Part } from "./fold.ts"
 import { chatHandlers } from "./handlers.ts"
-import { chatMigrations } from "./schema.ts"
+import { chatMetaMigrations, chatMigrations } from "./schema.ts"
 
 const context = { signal: new AbortController().signal, caller: { name: "anna" } }
 let folder: TempFolder
@@ -20,7 +20,7 @@ let files = 0
 beforeAll(async () => void (folder = await TempFolder.make()))
 afterAll(() => folder[Symbol.asyncDispose]())
 beforeEach(() => {
-  database = new Database(folder.at(`${files++}.db`), { migrations: chatMigrations })
+  database = new Database(folder.at(`${files++}.db`), { migrations: [...chatMigrations, ...chatMetaMigrations] })
   clock = new ManualClock()
   chats = new Chats(database, clock)
   return () => database.close()
@@ -243,7 +243,7 @@ describe("what happened", () => {
       for (let lines = 0; lines < 3 + ((kill * 5) % 17); lines++) said.push(await speaker.line())
       speaker.kill()
       said.push(...(await speaker.rest()))
-      using again = new Database(path, { migrations: chatMigrations })
+      using again = new Database(path, { migrations: [...chatMigrations, ...chatMetaMigrations] })
       const kept = new Chats(again, clock)
       check(kept, said)
       kept.finalizeLost()

@@ -10,6 +10,8 @@ import { fold, type Change, type Part } from "./fold.ts"
 export type ChatData = z.output<typeof Chat>
 export type Message = z.output<typeof ChatMessage>
 export type FinalReason = NonNullable<Message["reason"]>
+/** What is known of a message besides what it says. */
+export type MessageMeta = Pick<Message, "cause" | "usage" | "promptId" | "isReverted">
 
 export const mainChatId = "main"
 const chatsMax = 100_000
@@ -31,6 +33,7 @@ export interface NewMessage {
   readonly parts?: readonly Part[]
   /** `open`: changes follow, and a `finalize`. */
   readonly state?: Message["state"]
+  readonly meta?: MessageMeta
 }
 
 /** Chats and what was said in them. What a method has returned is on disk; only then may it be shown to anybody. */
@@ -52,7 +55,7 @@ export class Chats {
   create(options: { readonly title?: string | undefined; readonly sessionId?: string | undefined } = {}): ChatData {
     const id = newId("cht")
     const now = this.#clock.now()
-    return this.#database.transaction(() => {
+    return this.#database.atomically(() => {
       const count = this.#database.get("SELECT count(*) AS n FROM chats", [], (row) => Number(row["n"])) ?? 0
       if (count >= chatsMax) throw new Fault("limit", `there are ${chatsMax} chats already`, { hint: "delete some" })
       this.#database.run(
@@ -94,14 +97,17 @@ export class Chats {
     const id = message.id ?? newId("msg")
     const parts = JSON.stringify(message.parts ?? [])
     const bytes = checkBytes(Buffer.byteLength(parts))
-    return this.#database.transaction(() => {
+    return this.#database.atomically(() => {
       const known = this.#message(chatId, id)
       if (known) return this.#read(known)
       const seq = this.#next(chatId)
       this.#database.run(
-        `INSERT INTO chat_messages (chat_n, seq, id, role, parts, parts_seq, changed_seq, bytes, changes, state, created_at)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?)`,
-        [this.#n(chatId), seq, id, message.role, parts, seq, seq, bytes, message.state ?? "final", this.#clock.now()],
+        `INSERT INTO chat_messages (chat_n, seq, id, role, parts, parts_seq, changed_seq, bytes, changes, state, created_at, meta)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?)`,
+        [
+          ...[this.#n(chatId), seq, id, message.role, parts, seq, seq, bytes, message.state ?? "final", this.#clock.now()],
+          message.meta ? JSON.stringify(message.meta) : null,
+        ],
       )
       return this.#read(this.#messageRow(chatId, id))
     })
@@ -110,7 +116,7 @@ export class Chats {
   /** Costs the same however long the message is. Returns the change's number. */
   change(chatId: string, messageId: string, change: Change): number {
     const text = JSON.stringify(change)
-    return this.#database.transaction(() => {
+    return this.#database.atomically(() => {
       const row = this.#openMessage(chatId, messageId)
       const n = Number(row["n"])
       const bytes = this.#grown(row, change, Buffer.byteLength(text))
@@ -125,19 +131,34 @@ export class Chats {
   }
 
   /** No more comes. Again, or by somebody else: what was first holds. */
-  finalize(chatId: string, messageId: string, reason: FinalReason): Message {
-    return this.#database.transaction(() => {
+  finalize(chatId: string, messageId: string, reason: FinalReason, meta: MessageMeta = {}): Message {
+    return this.#database.atomically(() => {
       const row = this.#messageRow(chatId, messageId)
       if (row["state"] === "final") return this.#read(row)
+      this.#note(row, meta)
       return this.#finalize(chatId, row, reason)
     })
   }
 
-  /** After a restart: what was still open then will get no more. */
-  finalizeLost(): number {
-    return this.#database.transaction(() => {
+  /** It and everything after it is as if it had not been said; it is still there to be read. */
+  revert(chatId: string, messageId: string): Message[] {
+    return this.#database.atomically(() => {
+      const { seq, chat_n } = this.#messageRow(chatId, messageId)
+      const sql = "SELECT * FROM chat_messages WHERE chat_n = ? AND seq >= ? ORDER BY seq"
+      const rows = this.#database.all(sql, [Number(chat_n), Number(seq)], (row) => ({ ...row, chat_id: chatId }))
+      return rows.map((row) => {
+        this.#note(row, { isReverted: true })
+        this.#fold(row, this.#next(chatId))
+        return this.#read(this.#messageRow(chatId, String((row as Row)["id"])))
+      })
+    })
+  }
+
+  /** After a restart: what was still open then will get no more, except for those whose speaker goes on. */
+  finalizeLost(kept: ReadonlySet<string> = new Set()): number {
+    return this.#database.atomically(() => {
       const sql = `SELECT m.*, c.id AS chat_id FROM chat_messages m JOIN chats c ON c.n = m.chat_n WHERE m.state = 'open'`
-      const rows = this.#database.all(sql, [], (row) => row)
+      const rows = this.#database.all(sql, [], (row) => row).filter((row) => !kept.has(String(row["id"])))
       for (const row of rows) this.#finalize(String(row["chat_id"]), row, "lost")
       return rows.length
     })
@@ -189,6 +210,11 @@ export class Chats {
     const measured = checkBytes(Buffer.byteLength(JSON.stringify(parts)))
     this.#fold(row, Number(row["changed_seq"]))
     return measured
+  }
+
+  #note(row: Row, meta: MessageMeta): void {
+    const sql = "UPDATE chat_messages SET meta = ? WHERE n = ?"
+    this.#database.run(sql, [JSON.stringify({ ...metaOf(row), ...meta }), Number(row["n"])])
   }
 
   #finalize(chatId: string, row: Row, reason: FinalReason): Message {
@@ -277,6 +303,10 @@ function changeOf(row: Row): Change {
   return JSON.parse(String(row["change"])) as Change
 }
 
+function metaOf(row: Row): MessageMeta {
+  return row["meta"] === null || row["meta"] === undefined ? {} : (JSON.parse(String(row["meta"])) as MessageMeta)
+}
+
 function chatOf(row: Row): ChatData {
   return {
     id: String(row["id"]),
@@ -298,6 +328,7 @@ function messageOf(row: Row, parts: Part[]): Message {
     parts,
     state: row["state"] as Message["state"],
     ...(row["reason"] === null ? {} : { reason: row["reason"] as FinalReason }),
+    ...metaOf(row),
     createdAt: new Date(Number(row["created_at"])).toISOString(),
     changedSeq: Number(row["changed_seq"]),
   }

@@ -27,3 +27,8 @@ export const chatMigrations: readonly Migration[] = [
       CREATE INDEX chat_changes_by_message ON chat_changes (message_n, seq);`,
   },
 ]
+
+/** A later one: databases that have the tables above exist. */
+export const chatMetaMigrations: readonly Migration[] = [
+  { name: "chat-message-meta", sql: "ALTER TABLE chat_messages ADD COLUMN meta TEXT;" },
+]

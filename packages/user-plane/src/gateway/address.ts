@@ -80,6 +80,7 @@ function addressOf(rest: Omit<Address, "session" | "target">, session: string, t
 
 function split(target: string): { path: string; query: string } {
   if (!target.startsWith("/")) throw new GatewayRefusal(400, "the request is not for a path")
+  if (target.includes("#")) throw new GatewayRefusal(400, "the request has a fragment")
   const at = target.indexOf("?")
   return at < 0 ? { path: target, query: "" } : { path: target.slice(0, at), query: target.slice(at) }
 }
@@ -89,7 +90,7 @@ type Ambiguity = readonly [pattern: RegExp, what: string]
 /** Another reader would see another path in these. */
 const loose: readonly Ambiguity[] = [
   [/[^\x21-\x7e]/, "characters that are not for paths"],
-  [/[\\#]/, "a backslash or a fragment"],
+  [/\\/, "a backslash"],
   [/%(?![0-9a-fA-F]{2})/, "a percent sign that encodes nothing"],
   [/%(?:00|5c|0a|0d)/i, "an encoded backslash, line end or NUL"],
   [/(?:^|\/|%2f)(?:\.|%2e){1,2}(?:$|\/|%2f|;)/i, "a step up or in place"],
@@ -102,6 +103,7 @@ const strict: readonly Ambiguity[] = [
   [/\/\//, "an empty step"],
   [/%2[ef]/i, "an encoded slash or dot"],
   [/;/, "a semicolon"],
+  [/["<>`{}^|]/, "characters that a browser encodes"],
 ]
 
 function checkPath(path: string, ambiguities: readonly Ambiguity[]): void {

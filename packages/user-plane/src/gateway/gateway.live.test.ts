@@ -284,7 +284,7 @@ describe("a program that does not answer", () => {
     await system.ask.write(
       session,
       "/tmp/odd.cjs",
-      'require("net").createServer((s) => s.end("SSH-2.0-x\\r\\n")).listen(4001)',
+      'require("net").createServer((s) => s.on("error", () => s.destroy()).end("SSH-2.0-x\\r\\n")).listen(4001)',
     )
     await system.ask.call("process.spawn", { session, argv: ["node", "/tmp/odd.cjs"] })
     await system.ask.run(session, "until bash -c '< /dev/tcp/127.0.0.1/4001' 2>/dev/null; do sleep 0.02; done")

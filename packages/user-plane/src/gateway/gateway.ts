@@ -81,7 +81,12 @@ export class Gateway implements AsyncDisposable {
       this.#channels.cut(({ tunnel }) => tunnel === gone.id, "the tunnel was taken away")
     })
     const { headBytesMax, headMs, idleMs, connectionsMax } = gatewayLimits
-    this.#server = createServer({ maxHeaderSize: headBytesMax, headersTimeout: headMs, requestTimeout: 0 })
+    this.#server = createServer({
+      maxHeaderSize: headBytesMax,
+      headersTimeout: headMs,
+      requestTimeout: 0,
+      requireHostHeader: false,
+    })
     this.#server.maxConnections = connectionsMax
     this.#server.maxHeadersCount = 0
     this.#server.timeout = idleMs
@@ -96,7 +101,7 @@ export class Gateway implements AsyncDisposable {
       (request: IncomingMessage, socket: Socket, head: Buffer) => void this.#upgrade(request, socket, head),
     )
     this.#server.on("connect", (request: IncomingMessage, socket: Socket) =>
-      this.#turnAway(request, socket, notHere(request)),
+      this.#turnAway(request, socket, this.#report(notHere(request), request, undefined)),
     )
     this.#server.on("clientError", (error, socket) => this.#unreadable(error, socket))
   }

@@ -5,8 +5,8 @@ export const gatewayLimits = {
   /** From a connection's first byte to a complete head. */
   headMs: 15_000,
   connectionsMax: 2_048,
-  /** Requests and sockets of one session at one time; one more is refused. */
-  exchangesPerSessionMax: 512,
+  /** Requests and sockets of one session at one time; one more is refused. Each is a process inside, of the 512 that are usual. */
+  exchangesPerSessionMax: 256,
   /** For something inside to take a connection. */
   connectMs: 10_000,
   /** Without a byte in either direction. */

@@ -356,8 +356,9 @@ CMD ["cat", "/workspace/me"]`
   })
 
   /** Resolves when a layer is being made there, and has files of somebody else. */
-  const isBegun = async (root: string): Promise<void> =>
-    expect.poll(() => foreign(join(root, "drafts")).length, { timeout: 30_000 }).toBeGreaterThan(5)
+  async function isBegun(root: string): Promise<void> {
+    await expect.poll(() => foreign(join(root, "drafts")).length, { timeout: 30_000 }).toBeGreaterThan(5)
+  }
   const keepers = (): number[] => pids().filter((pid) => commandOf(pid).includes(program))
 
   test("a keeper that is killed is told, and leaves nothing", async () => {

@@ -144,6 +144,7 @@ export class Sessions {
         this.#write(entry, { ...record, name, labels, env, ttlMs, idle, reach })
         this.#parts.store.relabel(entry.record)
       })
+      this.events.append({ id: entry.id, event: "changed", session: shown(entry.record) })
       entry.used()
       return shown(entry.record)
     })

@@ -142,11 +142,15 @@ export class GatewaySystem implements AsyncDisposable {
   }
 
   get(path: string, asked: Ask = {}): Promise<Answer> {
+    return this.getAt(this.socket, path, asked)
+  }
+
+  getAt(socketPath: string, path: string, asked: Ask): Promise<Answer> {
     return new Promise((settle, reject) => {
       const { method = "GET", host = "localhost", headers = {}, body } = asked
       const length = body === undefined ? {} : { "content-length": Buffer.byteLength(body) }
       const sent = httpRequest({
-        socketPath: this.socket,
+        socketPath,
         path,
         method,
         headers: { host, ...length, ...headers },

@@ -1,0 +1,158 @@
+import { spawn, type ChildProcess } from "node:child_process"
+import { once } from "node:events"
+import { statSync } from "node:fs"
+import { readFile } from "node:fs/promises"
+import { createServer, type AddressInfo } from "node:net"
+import { bundleProgram } from "@warren/base/testing/program.ts"
+import { TempFolder } from "@warren/base/testing/temp-folder.ts"
+import { afterAll, beforeAll, describe, expect, test } from "vitest"
+import { lackOfPostgres, PostgresServer } from "./testing/postgres-server.ts"
+
+let folder: TempFolder
+let file: string
+beforeAll(async () => {
+  folder = await TempFolder.make()
+  file = await bundleProgram(new URL("./main.ts", import.meta.url), folder)
+})
+afterAll(() => folder[Symbol.asyncDispose]())
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1")
+  await once(server, "listening")
+  const { port } = server.address() as AddressInfo
+  await new Promise((done) => server.close(done))
+  return port
+}
+
+/** The real program, in a process of its own. */
+class Control implements AsyncDisposable {
+  readonly port: number
+  readonly home: string
+  said = ""
+  readonly #child: ChildProcess
+
+  private constructor(port: number, home: string, settings: Record<string, string>) {
+    this.port = port
+    this.home = home
+    const env = { PATH: process.env["PATH"], WARREN_HOME: home, WARREN_PORT: String(port), ...settings }
+    this.#child = spawn(process.execPath, [file], { env, stdio: ["ignore", "pipe", "pipe"] })
+    for (const stream of [this.#child.stdout, this.#child.stderr]) {
+      stream?.on("data", (chunk: Buffer) => (this.said += chunk.toString()))
+    }
+  }
+
+  static async start(home: string, settings: Record<string, string> = {}): Promise<Control> {
+    const control = new Control(await freePort(), home, settings)
+    await Promise.race([control.#heard("control.ready"), once(control.#child, "exit")])
+    return control
+  }
+
+  async link(): Promise<string> {
+    await this.#heard("/join#")
+    return /\/join#([\w-]{43})/.exec(this.said)?.[1] ?? ""
+  }
+
+  async ask(path: string, body?: object): Promise<{ status: number; body: any }> {
+    // oxlint-disable-line typescript/no-explicit-any -- as it came
+    const token = await readFile(`${this.home}/control/token`, "utf8").catch(() => "")
+    const response = await fetch(`http://127.0.0.1:${this.port}${path}`, {
+      headers: { authorization: `Bearer ${token.trim()}` },
+      ...(body ? { method: "POST", body: JSON.stringify(body) } : {}),
+    })
+    return { status: response.status, body: await response.json() }
+  }
+
+  async end(signal: NodeJS.Signals): Promise<number | null> {
+    if (this.#child.exitCode !== null || this.#child.signalCode !== null) return this.#child.exitCode
+    const gone = once(this.#child, "exit")
+    this.#child.kill(signal)
+    await gone
+    return this.#child.exitCode
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.end("SIGKILL")
+  }
+
+  async #heard(word: string): Promise<void> {
+    while (!this.said.includes(word)) {
+      await Promise.race([
+        once(this.#child.stdout as NodeJS.EventEmitter, "data"),
+        once(this.#child.stderr as NodeJS.EventEmitter, "data"),
+      ])
+    }
+  }
+}
+
+describe("the control plane's program", () => {
+  test("makes its keys at the first start, for itself only, and keeps them", async () => {
+    const home = folder.at("a")
+    {
+      await using control = await Control.start(home)
+      expect(await control.link()).toHaveLength(43)
+      for (const name of ["token", "statement.key", "control.db"]) {
+        expect([name, statSync(`${home}/control/${name}`).mode & 0o077]).toEqual([name, 0])
+      }
+      expect(await control.end("SIGTERM")).toBe(0)
+    }
+    const before = await readFile(`${home}/control/statement.pub`, "utf8")
+    await using again = await Control.start(home)
+    expect(await readFile(`${home}/control/statement.pub`, "utf8")).toBe(before)
+    const account = await again.ask("/v1/account")
+    expect(account.body).toMatchObject({ user: { role: "admin" }, via: "token-file" })
+    const health = await again.ask("/v1/health")
+    expect([health.status, health.body.error]).toEqual([503, expect.objectContaining({ hint: expect.any(String) })])
+  })
+
+  test("killed at any moment, what it acknowledged is there, and the audit log is whole", async () => {
+    const home = folder.at("b")
+    const acknowledged: string[] = []
+    for (let round = 0; round < 3; round++) {
+      await using control = await Control.start(home)
+      const make = async (n: number): Promise<void> => {
+        for (let m = 0; m < 200; m++) {
+          const { body } = await control.ask("/v1/invites", { name: `u${round}-${n}-${m}` })
+          acknowledged.push(body.invite.id)
+          if (acknowledged.length > 30 * (round + 1)) await control.end("SIGKILL")
+        }
+      }
+      await Promise.allSettled([make(1), make(2), make(3)])
+    }
+    await using control = await Control.start(home)
+    const { body } = await control.ask("/v1/invites")
+    const kept = new Set(body.items.map(({ id }: { id: string }) => id))
+    expect(acknowledged.filter((id) => !kept.has(id))).toEqual([])
+    const verified = await control.ask("/v1/audit/verify")
+    expect(verified.body).toMatchObject({ isWhole: true })
+    expect(verified.body.entries).toBeGreaterThanOrEqual(acknowledged.length)
+  })
+
+  test("a key that others can read stops the start", async () => {
+    const home = folder.at("c")
+    await (await Control.start(home)).end("SIGTERM")
+    const { chmodSync } = await import("node:fs")
+    chmodSync(`${home}/control/statement.key`, 0o644)
+    await using control = await Control.start(home)
+    expect([await control.end("SIGKILL"), control.said]).toEqual([1, expect.stringContaining("others may read")])
+  })
+
+  test.skipIf(process.getuid?.() !== 0)("with many users it does not run as root", async () => {
+    await using control = await Control.start(folder.at("d"), { WARREN_USERS: "many" })
+    expect([await control.end("SIGKILL"), control.said]).toEqual([1, expect.stringContaining("does not run as root")])
+  })
+
+  test.skipIf(lackOfPostgres() !== undefined)(
+    "keeps what it knows in PostgreSQL, for the next on another machine",
+    async () => {
+      await using server = await PostgresServer.start()
+      const settings = { WARREN_DATABASE: await server.database() }
+      {
+        await using control = await Control.start(folder.at("e"), settings)
+        expect((await control.ask("/v1/users", { name: "alice" })).status).toBe(200)
+        await control.end("SIGTERM")
+      }
+      await using other = await Control.start(folder.at("f"), settings)
+      expect((await other.ask("/v1/users")).body.items.map(({ name }: { name: string }) => name)).toContain("alice")
+    },
+  )
+})
