@@ -13,6 +13,7 @@ const boundaries: Readonly<Record<string, readonly string[]>> = {
   "packages/mcp": ["packages/base", "packages/protocol", "packages/sdk"],
   "packages/e2b": ["packages/base", "packages/protocol", "packages/sdk"],
   "apps/control": ["packages/base", "packages/protocol"],
+  "apps/launcher": ["packages/base", "packages/protocol"],
   "apps/runner": ["packages/base", "packages/protocol", "packages/user-plane", "packages/drivers", "packages/agents"],
   "apps/supervisor": ["packages/base", "packages/protocol", "packages/agents"],
   "apps/cli": ["packages/base", "packages/protocol", "packages/sdk"],

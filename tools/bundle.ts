@@ -25,8 +25,11 @@ const external = ["libsql"]
 const programs: Readonly<Record<string, string>> = {
   runner: "apps/runner/src/main.ts",
   control: "apps/control/src/main.ts",
+  launcher: "apps/launcher/src/main.ts",
   cli: "apps/cli/src/main.ts",
   doctor: "tools/doctor.ts",
+  // Copied into the sandboxes of sessions that have an agent.
+  supervisor: "apps/supervisor/src/main.ts",
   // The SQL of users runs apart from the runner.
   sql: "packages/user-plane/src/database/child.ts",
   // What an ordinary user's layers are handled by, in a user namespace.

@@ -37,7 +37,12 @@ export class ApiSystem implements AsyncDisposable {
     const noPool = { WARREN_POOL_LEAST: "0", WARREN_POOL_MB: "0" }
     const env = { ...process.env, ...noPool, ...settings, WARREN_HOME: home.path, WARREN_PORT: String(port) }
     const system = new ApiSystem(home, port, env)
-    await system.#answers()
+    try {
+      await system.#answers()
+    } catch (failure) {
+      await system[Symbol.asyncDispose]()
+      throw failure
+    }
     return system
   }
 

@@ -28,7 +28,7 @@ export interface Machine {
 }
 
 /** What a runner keeps in its scratch folder for others to find. */
-const markers = ["gateway-endpoint"]
+const markers = new Set(["gateway-endpoint"])
 
 /** Reads everything at this moment; while the runner works, parts of it may be of different moments. */
 export function lookAt(home: Home): Machine {
@@ -45,7 +45,7 @@ export function lookAt(home: Home): Machine {
     volumes: ours.filter((line) => line.includes(`${home.driverRoot}/volume `)).length,
     loops: loops.length,
     launchers: launcherPids(home.driverRoot).length,
-    scratch: names(home.at("tmp")).filter((name) => !markers.includes(name)),
+    scratch: names(home.at("tmp")).filter((name) => !markers.has(name)),
   }
 }
 
@@ -58,7 +58,7 @@ export function leaks(machine: Machine, isRunning: boolean): string[] {
   const awake = new Set(sessions.filter(({ state }) => state === "running" || state === "paused").map(({ id }) => id))
   const onDisk = folders.filter((name) => !isSnapshot(name))
   const lively = ledger.filter(({ owner }) => owner === "pool" || awake.has(owner)).map(({ id }) => id)
-  const proxied = ledger.filter(({ network }) => network === "proxy").map(({ id }) => id)
+  const proxied = new Set(ledger.filter(({ network }) => network === "proxy").map(({ id }) => id))
   const ready = machine.snapshots.filter(({ state }) => state === "ready").map(({ id }) => id)
   const count = (what: string, is: number, want: number): string[] =>
     is === want ? [] : [`${is} ${what}, not ${want}`]
@@ -71,7 +71,7 @@ export function leaks(machine: Machine, isRunning: boolean): string[] {
     ...[...held.keys()].filter((id) => !known.has(id)).map((id) => `${id} of a session is not in the table`),
     ...differences("sandbox with a process", alive, lively),
     ...groups.filter((id) => !lively.includes(id)).map((id) => `${id} has a group and does not run`),
-    ...machine.egress.filter((id) => !proxied.includes(id)).map((id) => `${id} left its way out`),
+    ...machine.egress.filter((id) => !proxied.has(id)).map((id) => `${id} left its way out`),
     ...machine.leased.filter((id) => !known.has(id)).map((id) => `${id} left leases`),
     ...differences("snapshot on disk", folders.filter(isSnapshot), ready),
     ...machine.snapshots.filter(({ state }) => state !== "ready").map(({ id, state }) => `${id} is ${state}`),

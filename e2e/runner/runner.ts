@@ -1,6 +1,5 @@
 import { spawn, type ChildProcess } from "node:child_process"
 import { once } from "node:events"
-import { readFileSync } from "node:fs"
 import { setTimeout as pause } from "node:timers/promises"
 import { Fault } from "@warren/base/fault.ts"
 import { rpcSocketOf } from "@warren/protocol/places.ts"
@@ -84,9 +83,4 @@ export class Runner implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.isRunning) await this.stop()
   }
-}
-
-/** What the runner of a home has written down of itself. */
-export function logOf(home: Home): string {
-  return readFileSync(home.at("logs", "runner.log"), "utf8")
 }

@@ -3,6 +3,7 @@ import { completionVerbs } from "./verbs/completion.ts"
 import { copyVerb } from "./verbs/copy.ts"
 import { forwardVerb } from "./verbs/forward.ts"
 import { imageVerbs } from "./verbs/images.ts"
+import { launcherVerb } from "./verbs/launcher.ts"
 import { logsVerb } from "./verbs/logs.ts"
 import { memoryVerbs } from "./verbs/memory.ts"
 import { programVerbs } from "./verbs/programs.ts"
@@ -13,6 +14,7 @@ import { startVerbs } from "./verbs/start.ts"
 import { statsVerb } from "./verbs/stats.ts"
 import { statusVerbs } from "./verbs/status.ts"
 import { stopVerb } from "./verbs/stop.ts"
+import { userVerbs } from "./verbs/users.ts"
 import { workspaceVerbs } from "./verbs/workspaces.ts"
 
 /** Everything the CLI can do. Parsing, help, completion and the reference are made from this table. */
@@ -21,6 +23,8 @@ export const verbs: readonly Verb[] = [
   stopVerb,
   ...statusVerbs,
   logsVerb,
+  launcherVerb,
+  ...userVerbs,
   ...programVerbs,
   forwardVerb,
   ...sessionVerbs,

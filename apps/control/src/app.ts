@@ -13,6 +13,8 @@ import { Hono } from "hono"
 import { stream } from "hono/streaming"
 import type { Control } from "./control.ts"
 import { docsPage, docsPolicy } from "./docs-page.ts"
+import { sandkastenDoor } from "./doors/sandkasten/door.ts"
+import { valetDoor } from "./doors/valet/door.ts"
 import { shownEntry } from "./desks/shapes.ts"
 import { onlyOurs } from "./guard.ts"
 import { joinPage, joinPolicy } from "./join-page.ts"
@@ -70,10 +72,10 @@ export function app(parts: AppParts): Hono {
     const contract = partOf(controlPlane, isOpen) as typeof controlPlane
     app.route("/", routes({ contract, handlers, log, caller: isOpen ? caller : known }))
   }
-  app.route(
-    "/",
-    routes({ contract: userPlane, handlers: gate.guard(userPlane, control.userPlane), log, caller: known }),
-  )
+  const plane = gate.guard(userPlane, control.userPlane)
+  app.route("/", routes({ contract: userPlane, handlers: plane, log, caller: known }))
+  app.route("/sandkasten", sandkastenDoor({ plane, known }, log))
+  app.route("/valet", valetDoor({ plane, known, publicUrl: parts.publicUrl }, log))
   return app
 }
 

@@ -52,14 +52,20 @@ class Control implements AsyncDisposable {
     return /\/join#([\w-]{43})/.exec(this.said)?.[1] ?? ""
   }
 
-  async ask(path: string, body?: object): Promise<{ status: number; body: any }> {
+  async ask(path: string, body?: object, method?: string): Promise<{ status: number; body: any }> {
     // oxlint-disable-line typescript/no-explicit-any -- as it came
     const token = await readFile(`${this.home}/control/token`, "utf8").catch(() => "")
     const response = await fetch(`http://127.0.0.1:${this.port}${path}`, {
       headers: { authorization: `Bearer ${token.trim()}` },
-      ...(body ? { method: "POST", body: JSON.stringify(body) } : {}),
+      method: method ?? (body ? "POST" : "GET"),
+      ...(body ? { body: JSON.stringify(body) } : {}),
     })
     return { status: response.status, body: await response.json() }
+  }
+
+  async status(path: string, token: string): Promise<number> {
+    const headers = { authorization: `Bearer ${token}` }
+    return (await fetch(`http://127.0.0.1:${this.port}${path}`, { headers })).status
   }
 
   async end(signal: NodeJS.Signals): Promise<number | null> {
@@ -151,7 +157,12 @@ describe("the control plane's program", () => {
         expect((await control.ask("/v1/users", { name: "alice" })).status).toBe(200)
         await control.end("SIGTERM")
       }
+      await using first = await Control.start(folder.at("e"), settings)
       await using other = await Control.start(folder.at("f"), settings)
+      const made = (await first.ask("/v1/tokens", { scopes: ["account:read"] })).body
+      expect(await other.status("/v1/account", made.token)).toBe(200)
+      await first.ask(`/v1/tokens/${made.about.id}`, undefined, "DELETE")
+      expect(await other.status("/v1/account", made.token)).toBe(401)
       expect((await other.ask("/v1/users")).body.items.map(({ name }: { name: string }) => name)).toContain("alice")
     },
   )

@@ -40,7 +40,10 @@ const control = scope.use(
     folder,
     database: config.database || join(folder, "control.db"),
     publicUrl,
-    owner: isSingle ? { name: me.username, socket: controlSocketOf(config.home), uid: me.uid } : undefined,
+    // With many users root is the first admin: their token is in a file that only root and this account can read.
+    owner: isSingle
+      ? { name: me.username, socket: controlSocketOf(config.home), uid: me.uid }
+      : { name: "root", socket: config.runners.replaceAll("{user}", "root"), uid: 0 },
     runners: isSingle ? "" : config.runners,
     requestsPerMinute: config.requestsPerMinute,
     auditMax: config.auditMax,

@@ -1,5 +1,5 @@
 import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from "node:crypto"
-import { mkdir, readFile, stat } from "node:fs/promises"
+import { chmod, mkdir, readFile, stat } from "node:fs/promises"
 import { join } from "node:path"
 import { writeFileAtomic } from "@warren/base/atomic-file.ts"
 import { errnoOf, Fault } from "@warren/base/fault.ts"
@@ -22,7 +22,10 @@ export async function openSigningKey(folder: string): Promise<SigningKey> {
   const privateKey = (await readKey(file)) ?? (await makeKey(file))
   const publicKey = createPublicKey(privateKey)
   const text = publicKey.export({ type: "spki", format: "pem" })
-  await writeFileAtomic(join(folder, "statement.pub"), text, { mode: publicMode })
+  const publicFile = join(folder, "statement.pub")
+  await writeFileAtomic(publicFile, text)
+  // Whatever the umask: runners of other accounts read it.
+  await chmod(publicFile, publicMode)
   return { privateKey, publicKey }
 }
 

@@ -53,6 +53,7 @@ const plane = scope.use(
     drivers: [driver],
     image: config.image,
     sqlProgram: join(programs, "sql.js"),
+    supervisorProgram: join(programs, "supervisor.js"),
     keeperProgram: join(programs, "keeper.js"),
     recipes: join(programs, "images"),
     upstreams: { anthropic: config.anthropicUrl, openai: config.openaiUrl },

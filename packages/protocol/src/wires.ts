@@ -4,6 +4,7 @@ import { z } from "zod"
 import { controlPlane } from "./control-plane.ts"
 import { isFeed, isStream, type Contract, type Entry } from "./contract.ts"
 import * as init from "./init.ts"
+import { launcher } from "./launcher/launcher.ts"
 import { rpcLimits, rpcVersion } from "./rpc/wire.ts"
 import * as rpc from "./rpc/wire.ts"
 import { Control, hubLimits } from "./hub/frames.ts"
@@ -23,6 +24,7 @@ export function describeWires(): Record<string, unknown> {
     supervisor: { limits: stdioLimits, messages: stdioMessages() },
     userPlane: describeContract(userPlane),
     controlPlane: describeContract(controlPlane),
+    launcher: describeContract(launcher),
   }
 }
 

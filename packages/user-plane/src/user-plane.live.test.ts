@@ -30,6 +30,7 @@ beforeAll(async () => {
   const plane = scope.use(
     await openUserPlane({
       ...{ root, drivers: [driver], image: "host", sqlProgram: program("sql.js"), recipes: program("images") },
+      supervisorProgram: program("supervisor.js"),
       upstreams: { anthropic: "https://api.anthropic.com", openai: "https://api.openai.com" },
       ...{ env: {}, sessionsMax: 100, poolBytes: 0, poolLeast: 0, clock: systemClock, log },
     }),

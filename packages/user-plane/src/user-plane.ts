@@ -6,6 +6,7 @@ import { Scope } from "@warren/base/scope.ts"
 import { Database } from "@warren/base/sqlite/database.ts"
 import { canLendLayers, hasDisk, lackOf, type Driver } from "@warren/drivers/driver.ts"
 import type { Handlers } from "@warren/protocol/contract.ts"
+import { agentCalls } from "@warren/protocol/user-plane/agents.ts"
 import { chatCalls } from "@warren/protocol/user-plane/chat.ts"
 import { databaseCalls } from "@warren/protocol/user-plane/database.ts"
 import { fileCalls } from "@warren/protocol/user-plane/files.ts"
@@ -21,10 +22,16 @@ import { leaseMigrations, Leases } from "./broker/leases.ts"
 import { vaultKeys } from "./broker/vault-keys.ts"
 import { Chats } from "./chat/chats.ts"
 import { chatHandlers } from "./chat/handlers.ts"
-import { chatMigrations } from "./chat/schema.ts"
+import { chatMetaMigrations, chatMigrations } from "./chat/schema.ts"
 import { databaseHandlers, UserDatabase } from "./database/user-database.ts"
 import { waysOut } from "./egress/ways-out.ts"
 import { fileHandlers } from "./files/handlers.ts"
+import { agentHandlers } from "./hub/handlers.ts"
+import { forgetDeleted } from "./hub/forget-deleted.ts"
+import { Hub } from "./hub/hub.ts"
+import { HubStore } from "./hub/hub-store.ts"
+import { SandboxPlaces } from "./hub/sandbox-places.ts"
+import { hubMigrations } from "./hub/schema.ts"
 import { tunnelHandlers } from "./gateway/handlers.ts"
 import { tunnelMigrations } from "./gateway/tunnel-store.ts"
 import { Tunnels } from "./gateway/tunnels.ts"
@@ -58,6 +65,7 @@ export const dataCalls = {
   ...secretCalls,
   ...memoryCalls,
   ...chatCalls,
+  ...agentCalls,
   ...databaseCalls,
   ...tunnelCalls,
 }
@@ -73,6 +81,8 @@ export interface UserPlaneOptions {
   readonly sqlProgram: string
   /** The program that keeps an ordinary user's layers; without it they have no images but the machine itself. */
   readonly keeperProgram?: string | undefined
+  /** The program that drives an agent inside its sandbox. */
+  readonly supervisorProgram: string
   /** The recipes that come with Warren. */
   readonly recipes: string
   readonly upstreams: Required<Pick<Upstreams, "anthropic" | "openai">>
@@ -106,6 +116,8 @@ export const migrations = [
   ...workspaceMigrations,
   ...madeMigrations,
   ...tunnelMigrations,
+  ...chatMetaMigrations,
+  ...hubMigrations,
 ]
 
 /** Nobody else writes here. Should somebody hold it all the same, everybody waits while one waits: better no than that. */
@@ -153,18 +165,25 @@ export async function openUserPlane(options: UserPlaneOptions): Promise<LocalUse
     new UserDatabase({ path: join(root, "shared", "user.db"), program: options.sqlProgram }),
   )
   const chats = new Chats(database, clock)
-  chats.finalizeLost()
+  const hubStore = new HubStore(database)
+  chats.finalizeLost(hubStore.speaking())
   const { sessions, snapshots, pool } = engine
   const tunnels = scope.use(new Tunnels(database, sessions, clock))
+  const environmentOf = environmentWith(options.env, images, vault)
+  const { supervisorProgram: program } = options
+  const places = new SandboxPlaces({ sessions, environmentOf, program, tools: toolsOf(driver).tools })
+  const hub = scope.use(new Hub({ store: hubStore, chats, places, clock, log }))
+  scope.use(forgetDeleted(sessions.events, hub))
   const handlers: Handlers<typeof dataCalls> = {
     ...sessionHandlers(sessions, snapshots),
-    ...processHandlers(sessions, environmentWith(options.env, images, vault)),
+    ...processHandlers(sessions, environmentOf),
     ...fileHandlers(sessions),
     ...imageHandlers({ images, driver, sessions, pool, recipes: options.recipes, scratch: join(root, "tmp") }),
     ...workspaceHandlers(workspaces),
     ...secretHandlers(vault),
     ...memoryHandlers(memory),
     ...chatHandlers(chats),
+    ...agentHandlers(hub, (which) => sessions.get(which).id),
     ...databaseHandlers(userDatabase),
     ...tunnelHandlers(tunnels),
   }

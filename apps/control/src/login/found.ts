@@ -24,24 +24,24 @@ export class Found {
     this.#store = store
   }
 
-  /** What is kept for this hash, or what `look` finds; undefined when there is nothing, or it is over. */
-  async of(hash: string, now: number, look: () => Promise<Kept | undefined>): Promise<Kept | undefined> {
+  /** What is kept under this key, or what `look` finds; undefined when there is nothing, or it is over. */
+  async of(key: string, now: number, look: () => Promise<Kept | undefined>): Promise<Kept | undefined> {
     const { version } = this.#store
     if (version !== this.#version) this.#kept.clear()
     this.#version = version
-    const kept = this.#kept.get(hash)
+    const kept = this.#kept.get(key)
     if (kept && kept.overAt > now) return kept
     const found = await look()
     if (!found || found.overAt <= now) return undefined
     // It may have changed while it was looked up.
-    if (version !== undefined && version === this.#store.version) this.#keep(hash, found)
+    if (version !== undefined && version === this.#store.version) this.#keep(key, found)
     return found
   }
 
-  #keep(hash: string, found: Kept): void {
-    this.#kept.delete(hash)
+  #keep(key: string, found: Kept): void {
+    this.#kept.delete(key)
     const [oldest] = this.#kept.keys()
     if (oldest !== undefined && this.#kept.size >= keptMax) this.#kept.delete(oldest)
-    this.#kept.set(hash, found)
+    this.#kept.set(key, found)
   }
 }

@@ -74,7 +74,7 @@ export class Identity {
   }
 
   async #owner(userId: string): Promise<Principal | undefined> {
-    const found = await this.#found.of("", this.#parts.clock.now(), async () => {
+    const found = await this.#found.of("owner", this.#parts.clock.now(), async () => {
       const user = await this.#parts.store.users.byId(userId)
       if (!user || user.isDisabled) return undefined
       const quota = await this.#parts.store.users.quotaOf(userId)
@@ -85,7 +85,7 @@ export class Identity {
   }
 
   async #token(hash: string): Promise<Principal | undefined> {
-    const found = await this.#found.of(hash, this.#parts.clock.now(), async () => {
+    const found = await this.#found.of(`token ${hash}`, this.#parts.clock.now(), async () => {
       const row = await this.#parts.store.tokens.byHash(hash)
       if (!row || row.bearer.user.isDisabled) return undefined
       const { token, bearer } = row
@@ -98,7 +98,7 @@ export class Identity {
   }
 
   async #signIn(hash: string): Promise<Principal | undefined> {
-    const found = await this.#found.of(hash, this.#parts.clock.now(), async () => {
+    const found = await this.#found.of(`sign-in ${hash}`, this.#parts.clock.now(), async () => {
       const row = await this.#parts.store.signIns.byHash(hash)
       if (!row || row.bearer.user.isDisabled) return undefined
       const { signIn, bearer } = row

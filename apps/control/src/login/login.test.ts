@@ -163,6 +163,16 @@ describe("a sign-in", () => {
     expect((await system.ask("/v1/sessions/x/exec", { headers })).status).toBe(403)
   })
 
+  test("a cookie is no token, and a token no cookie, also when they were just used as what they are", async () => {
+    await using system = await TestControl.open()
+    const { cookie } = await system.person("alice")
+    const token = await system.token(["account:read"])
+    expect((await system.ask("/v1/account", { cookie })).status).toBe(200)
+    expect((await system.ask("/v1/account", { token })).status).toBe(200)
+    expect((await system.ask("/v1/account", { token: cookie.split("=")[1] })).status).toBe(401)
+    expect((await system.ask("/v1/account", { cookie: `warren-sign-in=${token}` })).status).toBe(401)
+  })
+
   test("a cookie sent twice is nobody's", async () => {
     await using system = await TestControl.open()
     const { cookie } = await system.person("alice")

@@ -93,7 +93,7 @@ function isUpgrade(c: HonoContext): boolean {
 }
 
 /** Aborts with a reason we know: what the server underneath gives as one is a text, which would look like a bug. */
-function untilGone(client: AbortSignal): AbortSignal {
+export function untilGone(client: AbortSignal): AbortSignal {
   const controller = new AbortController()
   const abort = (): void => controller.abort(new Fault("cancelled", "the caller went away"))
   if (client.aborted) abort()

@@ -1,8 +1,8 @@
 import { request as httpRequest, type ClientRequest, type IncomingMessage, type ServerResponse } from "node:http"
-import type { Readable, Writable } from "node:stream"
 import { Fault } from "@warren/base/fault.ts"
 import type { Sandbox } from "@warren/drivers/driver.ts"
 import { connectInside, type Inside, type InsideAgent } from "./inside-agent.ts"
+import { LentMemory } from "./lent-memory.ts"
 import { gatewayLimits } from "./limits.ts"
 import { bodyHead, hasBody } from "./request-head.ts"
 import { GatewayRefusal, NobodyListens } from "./refusal.ts"
@@ -115,7 +115,8 @@ async function passAnswer(incoming: IncomingMessage, response: ServerResponse, h
 }
 
 /** Like a pipeline, with something to say before the end. */
-function piped(from: Readable, to: Writable, beforeEnd: () => void): Promise<void> {
+function piped(from: IncomingMessage, to: ServerResponse, beforeEnd: () => void): Promise<void> {
+  const lent = new LentMemory(from.socket)
   return new Promise((resolve, reject) => {
     const fail = (cause?: Error): void => {
       from.destroy()
@@ -129,6 +130,9 @@ function piped(from: Readable, to: Writable, beforeEnd: () => void): Promise<voi
       beforeEnd()
       to.end()
     })
-    from.pipe(to, { end: false })
+    from.on("data", (piece: Buffer) => {
+      if (!to.write(piece, lent.take(piece))) from.pause()
+    })
+    to.on("drain", () => from.resume())
   })
 }

@@ -6,6 +6,8 @@ import type { TurnCause } from "@warren/protocol/hub/words.ts"
 export interface Guest {
   /** Resolves when its process is gone, with why, as a turn's cause. */
   readonly ended: Promise<TurnCause>
+  /** What it said last about what went wrong. */
+  readonly complaint: string
   /** A new connection to it, by which it comes to the hub. */
   connect(signal: AbortSignal): Promise<Duplex>
   /** It and everything it has started, at once. Resolves when it is gone. */

@@ -134,6 +134,10 @@ export class HubStore {
     return this.#one(session, id)
   }
 
+  setContent(session: string, id: string, content: string): void {
+    this.#database.run("UPDATE agent_prompts SET content = ? WHERE session = ? AND id = ?", [content, session, id])
+  }
+
   speaks(session: string, id: string, turn: string, speaking: string): void {
     const sql = "UPDATE agent_prompts SET turn = ?, speaking = ? WHERE session = ? AND id = ?"
     this.#database.run(sql, [turn, speaking, session, id])

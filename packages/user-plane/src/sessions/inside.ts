@@ -7,13 +7,15 @@ import { z } from "zod"
 
 /** Programs that want to stay awake keep a file here whose time is in the future: `touch -d '+10 minutes' /tmp/keep-awake/me`. */
 export const keepAwakeFolder = "/tmp/keep-awake"
+/** Who drives a session's agent runs as long as the sandbox; whether the agent works is known to the hub. */
+export const supervisorPath = "/tmp/.warren/supervisor.mjs"
 /** So that a mistake, or a program that has died, does not hold it for ever. */
 const aheadMsMax = 24 * 3600_000
 
 /** Whether anything started through Warren still runs, or something inside asks to stay awake. */
 export async function lookInside(sandbox: Sandbox, now: number, signal: AbortSignal): Promise<"busy" | "quiet"> {
   const { processes } = await ask(sandbox, { op: "ps" }, z.object({ processes: z.array(InitProcess) }), signal)
-  if (processes.some(({ running, shell }) => running && shell === null)) return "busy"
+  if (processes.some(({ running, shell, argv }) => running && shell === null && argv[1] !== supervisorPath)) return "busy"
   const entries = await awakeFiles(sandbox)
   return entries.some(({ mtimeMs }) => mtimeMs > now && mtimeMs - now <= aheadMsMax) ? "busy" : "quiet"
 }

@@ -66,7 +66,7 @@ export async function opened(
     const root = join(draft.path, "root")
     await mkdir(root)
     const limits = { ...store.limits, ...archiveOfImages }
-    await unpack(readArchive(path), { root, scratch: draft.path, limits, signal, isPrivate: true })
+    await unpack(readArchive(path), { root, scratch: draft.path, limits, signal, isOurs: true })
     return { folder: root, [Symbol.asyncDispose]: () => draft[Symbol.asyncDispose]() }
   } catch (failure) {
     await draft[Symbol.asyncDispose]()

@@ -81,6 +81,26 @@ describe.skipIf(!isRoot)("a hostile archive", () => {
   })
 })
 
+describe("an archive that is only looked into", () => {
+  test("is ours, can be read by us, and keeps what may be executed", async () => {
+    const scratch = temp.at(`draft-${made++}`)
+    const root = join(scratch, "root")
+    mkdirSync(root, { recursive: true })
+    const theirs = { uid: 33, gid: 12 }
+    const archive = writeTar([
+      folder("d/", { ...theirs, mode: 0 }),
+      file("d/run", "x", { ...theirs, mode: 0o6755 }),
+      file("d/hidden", "x", { ...theirs, mode: 0 }),
+      file("d/fixed", "x", { ...theirs, mode: 0o444 }),
+      { ...symlink("d/link", "run"), ...theirs },
+    ])
+    await unpack(pieces(archive), { root, scratch, limits, isOurs: true })
+    const seen = ["d", "d/run", "d/hidden", "d/fixed"].map((name) => lstatSync(join(root, name)))
+    expect(seen.map(({ mode }) => mode & 0o7777)).toEqual([0o700, 0o755, 0o400, 0o444])
+    expect([...seen, lstatSync(join(root, "d/link"))].every(({ uid }) => uid === process.getuid?.())).toBe(true)
+  })
+})
+
 describe.skipIf(!isRoot)("an archive", () => {
   test("devices and pipes are left out, and told", async () => {
     const { root, skipped } = await layerOf(

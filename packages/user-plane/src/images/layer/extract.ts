@@ -49,7 +49,7 @@ interface ExtractOptions {
   readonly root: string
   readonly scratch: string
   readonly limits: ArchiveLimits
-  readonly isPrivate?: boolean | undefined
+  readonly isOurs?: boolean | undefined
   readonly signal?: AbortSignal | undefined
 }
 
@@ -66,8 +66,11 @@ const archiveRights: RightsOf = ({ kind, mode, uid, gid }) => ({
   owner: { uid: owner(uid), gid: owner(gid) },
 })
 
-/** Of an archive that is only looked into: nobody can be given anything, and nothing can be hidden from us. */
-const ownRights: RightsOf = ({ kind }) => ({ mode: kind === "folder" ? 0o700 : 0o600, owner: undefined })
+/** Of an archive that is looked into and nothing more: all of it is ours, and none of it is hidden from us. */
+const ownRights: RightsOf = ({ kind, mode }) => ({
+  mode: kind === "folder" ? mode | 0o700 : (mode & 0o1777) | 0o400,
+  owner: undefined,
+})
 
 /**
  * Turns an archive into a layer: the empty folder `root` is filled, `scratch` beside it may be used. Everything is reached by
@@ -75,7 +78,7 @@ const ownRights: RightsOf = ({ kind }) => ({ mode: kind === "folder" ? 0o700 : 0
  * from files, and so are file capabilities: with no-new-privs they can do nothing inside, and they should not lie on the host.
  */
 export async function extract(reader: TarReader, options: ExtractOptions): Promise<Extracted> {
-  using layer = new Extraction(options.root, options.limits, options.isPrivate ? ownRights : archiveRights)
+  using layer = new Extraction(options.root, options.limits, options.isOurs ? ownRights : archiveRights)
   for (let entry = await reader.next(); entry; entry = await reader.next()) {
     options.signal?.throwIfAborted()
     await layer.add(entry, reader)

@@ -9,8 +9,8 @@ export interface UnpackOptions {
   readonly root: string
   readonly scratch: string
   readonly limits: ArchiveLimits
-  /** Whether everything becomes ours alone, whoever it belongs to in the archive. */
-  readonly isPrivate?: boolean | undefined
+  /** Whether everything becomes ours, for us to read, whoever it belongs to in the archive. */
+  readonly isOurs?: boolean | undefined
   readonly signal?: AbortSignal | undefined
 }
 

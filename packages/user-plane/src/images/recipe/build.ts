@@ -1,7 +1,7 @@
 import { Fault } from "@warren/base/fault.ts"
 import type { Driver } from "@warren/drivers/driver.ts"
 import { Execution } from "@warren/drivers/init/exec.ts"
-import type { SandboxSpec } from "@warren/drivers/sandbox-spec.ts"
+import { defaultLimits, type SandboxSpec } from "@warren/drivers/sandbox-spec.ts"
 import { specOf } from "@warren/drivers/spec-of.ts"
 import type { LayerRecord } from "../catalog.ts"
 import { checkHeight, lender } from "../commit.ts"
@@ -195,7 +195,9 @@ class Build implements Disposable {
   async #run(step: Step, { signal, pin }: MakeOptions): Promise<LayerRecord> {
     const { images, sandbox: changes } = this.#options
     const driver = lender(this.#options.driver)
-    const spec = specOf(await images.stack(this.#layers, pin, signal), changes)
+    // No disk can be limited for an ordinary user; they may build all the same.
+    const limits = driver.abilities.diskLimit ? defaultLimits : { ...defaultLimits, diskBytes: 0 }
+    const spec = specOf(await images.stack(this.#layers, pin, signal), { limits, ...changes })
     return await images.withWorker(driver, spec, signal, async (sandbox) => {
       await this.#execute(step, sandbox, signal)
       await driver.stop(spec.id)

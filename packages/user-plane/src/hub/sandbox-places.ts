@@ -1,0 +1,65 @@
+import { userInfo } from "node:os"
+import type { AgentSpec } from "@warren/protocol/hub/agent-spec.ts"
+import type { Bootstrap } from "@warren/protocol/bootstrap.ts"
+import type { EnvironmentOf } from "../processes/handlers.ts"
+import type { Sessions, Use } from "../sessions/sessions.ts"
+import type { Guest, Places, Stay } from "./guest.ts"
+import { hubSocketPath, SandboxGuest } from "./sandbox-guest.ts"
+
+export interface SandboxPlacesParts {
+  readonly sessions: Sessions
+  readonly environmentOf: EnvironmentOf
+  readonly program: string
+  readonly tools: { readonly shell: boolean; readonly browser: boolean }
+}
+
+/** Supervisors in the sandboxes of their sessions. */
+export class SandboxPlaces implements Places {
+  readonly #parts: SandboxPlacesParts
+
+  constructor(parts: SandboxPlacesParts) {
+    this.#parts = parts
+  }
+
+  async stay(session: string, signal: AbortSignal): Promise<Stay> {
+    const use = await this.#parts.sessions.use(session, signal)
+    return {
+      find: (either) => SandboxGuest.find(use.live.sandbox, either),
+      launch: (spec, token, either) => this.#launch(use, spec, token, either),
+      [Symbol.dispose]: () => use[Symbol.dispose](),
+    }
+  }
+
+  isAwake(session: string): boolean {
+    return this.#stateOf(session) === "running"
+  }
+
+  isPaused(session: string): boolean {
+    return this.#stateOf(session) === "paused"
+  }
+
+  #stateOf(session: string): string {
+    try {
+      return this.#parts.sessions.get(session).state
+    } catch {
+      return "gone"
+    }
+  }
+
+  #launch(use: Use, spec: AgentSpec, token: string, signal: AbortSignal): Promise<Guest> {
+    const { live, record } = use
+    const cwd = live.plan.workspace === undefined ? "/home/user" : "/workspace"
+    const { program, environmentOf, tools } = this.#parts
+    const bootstrap: Bootstrap = {
+      ...{ userId: userInfo().username, session: record.id, driver: live.plan.driver, workspaceRoot: cwd },
+      runtimePolicy: { mounts: [], resources: live.plan.limits, credentialRefs: record.keys.map(({ scope }) => scope) },
+      startupStatus: {
+        ...{ sidecarAvailable: true, shellAvailable: tools.shell, browserAvailable: tools.browser },
+        degradedReasons: [],
+      },
+      hub: { url: `listen:${hubSocketPath}`, token },
+      agent: spec,
+    }
+    return SandboxGuest.launch(live.sandbox, { program, env: environmentOf(use, {}), cwd, bootstrap }, signal)
+  }
+}
