@@ -35,10 +35,7 @@ export class Gate {
 
   /** Writes down what was refused before it came to a handler. */
   noteRefusal(visit: Visit, action: string, result: string): void {
-    if (visit.isAudited) return
-    // Nonsense from one place must not fill the log with itself.
-    if (!visit.principal && this.#parts.buckets.take(`refused ${visit.address}`, refusalsPerMinute) > 0) return
-    this.#note(visit, action, result)
+    if (!visit.isAudited) this.#noteFailure(visit, action, result)
   }
 
   /** Writes down that somebody came back from their identity provider. */
@@ -136,10 +133,17 @@ export class Gate {
   }
 
   #noteIfWorth(visit: Visit, name: string, entry: ScopedEntry, result: string): void {
-    const isWorth = result === "ok" ? isWorthNoting(entry) : result !== "cancelled"
-    if (isWorth) this.#note(visit, name, result)
+    if (result !== "ok") this.#noteFailure(visit, name, result)
+    else if (isWorthNoting(entry)) this.#note(visit, name, result)
     // Its answer says what became of it, and nobody looks at it again.
     visit.isAudited = true
+  }
+
+  #noteFailure(visit: Visit, action: string, result: string): void {
+    if (result === "cancelled") return
+    // Nonsense from one place must not fill the log with itself.
+    const isFlood = !visit.principal && this.#parts.buckets.take(`refused ${visit.address}`, refusalsPerMinute) > 0
+    if (!isFlood) this.#note(visit, action, result)
   }
 
   #note(visit: Visit, action: string, result: string): void {

@@ -24,6 +24,11 @@ async function freePort(): Promise<number> {
   return port
 }
 
+interface Answer {
+  readonly status: number
+  readonly body: any // oxlint-disable-line typescript/no-explicit-any -- a test reads whatever came
+}
+
 /** The real program, in a process of its own. */
 class Control implements AsyncDisposable {
   readonly port: number
@@ -52,8 +57,7 @@ class Control implements AsyncDisposable {
     return /\/join#([\w-]{43})/.exec(this.said)?.[1] ?? ""
   }
 
-  async ask(path: string, body?: object, method?: string): Promise<{ status: number; body: any }> {
-    // oxlint-disable-line typescript/no-explicit-any -- as it came
+  async ask(path: string, body?: object, method?: string): Promise<Answer> {
     const token = await readFile(`${this.home}/control/token`, "utf8").catch(() => "")
     const response = await fetch(`http://127.0.0.1:${this.port}${path}`, {
       headers: { authorization: `Bearer ${token.trim()}` },

@@ -31,7 +31,10 @@ await using scope = new Scope()
 const { port, ...machine } = config
 const programs = import.meta.dirname
 const account = await prepareMachine(machine)
+// Who can read a lock's file can take it.
+process.umask(0o077)
 scope.use(holdLock(join(machine.run, "launcher.lock"), "the launcher of this machine"))
+process.umask(0o022)
 const place = { machine, controlGroup: account.gid, programs, env: process.env }
 const launcher = scope.use(
   new Launcher({

@@ -36,10 +36,10 @@ export async function addAccount({ name, home, shell, ids }: Wanted): Promise<Pa
   return made
 }
 
-/** With home and ranges. The same when there is none. */
+/** With its ranges; its home is gone already. The same when there is none. */
 export async function removeAccount(name: string): Promise<void> {
   if (!passwdEntryOf(name)) return
-  await program("userdel", ["--remove", "--", name])
+  await program("userdel", ["--", name])
 }
 
 /** A set of ids that belong to an account besides its own. */

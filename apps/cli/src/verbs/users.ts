@@ -28,7 +28,10 @@ const create = verb({
   flags: {
     role: flag.choice(["member", "admin"], "An admin also manages users."),
     shell: flag.text("PATH", "The shell of the account; none that lets anybody in unless said."),
-    sandboxes: flag.count("How many sandboxes have ids of their own at a time; 64 unless said"),
+    sandboxes: flag.whole("COUNT", "How many sandboxes have ids of their own at a time; 64 unless said.", {
+      min: 1,
+      max: 1000,
+    }),
   },
   words: { name },
   async run({ flags, words }, desk) {

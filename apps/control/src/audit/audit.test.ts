@@ -78,6 +78,9 @@ describe("the audit log of a control plane", () => {
     await using system = await TestControl.open()
     for (let n = 0; n < 200; n++) await system.ask("/v1/account", { token: `wrn_${n}`, from: "6.6.6.6" })
     expect((await system.audit()).length).toBeLessThanOrEqual(11)
+    const body = { name: "nobody", password: "x" }
+    for (let n = 0; n < 60; n++) await system.ask("/v1/login/password", { body, from: "7.7.7.7" })
+    expect((await system.audit()).length).toBeLessThanOrEqual(22)
   })
 })
 

@@ -3,7 +3,7 @@ import { Operation, type Request } from "@warren/drivers/init/operation.ts"
 import type { Down, Up } from "@warren/protocol/contract.ts"
 import { Chunk, type Conversation } from "@warren/protocol/conversation.ts"
 import type { fileCalls } from "@warren/protocol/user-plane/files.ts"
-import type { Use } from "../sessions/sessions.ts"
+import type { Use } from "../sessions/use.ts"
 
 type Asked<Op extends Request["op"]> = Omit<Extract<Request, { op: Op }>, "op" | "path">
 

@@ -27,6 +27,8 @@ export interface Stay extends Disposable {
 export interface Places {
   /** Wakes the session. Refused when it is over. */
   stay(session: string, signal: AbortSignal): Promise<Stay>
+  /** There is no such session any more. */
+  isGone(session: string): boolean
   /** Whether it runs without being woken. */
   isAwake(session: string): boolean
   /** Frozen: nothing of it can answer, and nothing is wrong with that. */

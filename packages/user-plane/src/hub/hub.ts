@@ -23,7 +23,10 @@ export class Hub implements AsyncDisposable {
   /** Goes on with what the last runner left. */
   constructor(parts: HubParts) {
     this.#parts = parts
-    for (const { session } of parts.store.agents()) this.#open(session)
+    for (const { session } of parts.store.agents()) {
+      if (parts.places.isGone(session)) parts.store.transaction(() => parts.store.deleteAgent(session))
+      else this.#open(session)
+    }
   }
 
   async start(session: string, spec: AgentSpec, signal: AbortSignal): Promise<SessionHub> {

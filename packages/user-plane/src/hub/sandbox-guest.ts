@@ -50,7 +50,8 @@ export class SandboxGuest implements Guest {
 
   static async launch(sandbox: Sandbox, how: LaunchOptions, signal: AbortSignal): Promise<SandboxGuest> {
     await new Files(sandbox).write(supervisorPath, await readFile(how.program), { parents: true, mode: 0o600 }, signal)
-    const request = { op: "spawn", argv: ["node", supervisorPath, "--bootstrap-stdin"], env: how.env, cwd: how.cwd, stdin: true, detached: true } as const
+    const argv = ["node", supervisorPath, "--bootstrap-stdin"]
+    const request = { op: "spawn" as const, argv, env: how.env, cwd: how.cwd, stdin: true, detached: true }
     await using spawn = new Operation(await sandbox.connect(signal), request, signal)
     const { pid } = await spawn.event("started").catch((failure: unknown) => {
       if (Fault.from(failure).code !== "not_found") throw failure

@@ -2,7 +2,8 @@ import { userInfo } from "node:os"
 import type { AgentSpec } from "@warren/protocol/hub/agent-spec.ts"
 import type { Bootstrap } from "@warren/protocol/bootstrap.ts"
 import type { EnvironmentOf } from "../processes/handlers.ts"
-import type { Sessions, Use } from "../sessions/sessions.ts"
+import type { Sessions } from "../sessions/sessions.ts"
+import type { Use } from "../sessions/use.ts"
 import type { Guest, Places, Stay } from "./guest.ts"
 import { hubSocketPath, SandboxGuest } from "./sandbox-guest.ts"
 
@@ -28,6 +29,10 @@ export class SandboxPlaces implements Places {
       launch: (spec, token, either) => this.#launch(use, spec, token, either),
       [Symbol.dispose]: () => use[Symbol.dispose](),
     }
+  }
+
+  isGone(session: string): boolean {
+    return this.#stateOf(session) === "gone"
   }
 
   isAwake(session: string): boolean {

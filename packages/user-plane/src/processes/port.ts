@@ -5,7 +5,7 @@ import { connectPort } from "@warren/drivers/init/port.ts"
 import type { Down, Up } from "@warren/protocol/contract.ts"
 import { Chunk, type Conversation } from "@warren/protocol/conversation.ts"
 import type { processCalls } from "@warren/protocol/user-plane/processes.ts"
-import type { Use } from "../sessions/sessions.ts"
+import type { Use } from "../sessions/use.ts"
 
 type Told = Down<typeof processCalls, "port.connect">
 type Said = Up<typeof processCalls, "port.connect">

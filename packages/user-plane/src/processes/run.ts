@@ -4,7 +4,7 @@ import { Operation, type Control, type Event, type Request } from "@warren/drive
 import { Chunk, type Conversation } from "@warren/protocol/conversation.ts"
 import type { Down, Up } from "@warren/protocol/contract.ts"
 import type { processCalls } from "@warren/protocol/user-plane/processes.ts"
-import type { Use } from "../sessions/sessions.ts"
+import type { Use } from "../sessions/use.ts"
 import { endedOf } from "./ended.ts"
 
 type RunEvent = Down<typeof processCalls, "process.exec">

@@ -4,7 +4,7 @@ import { Operation } from "@warren/drivers/init/operation.ts"
 import type { Down } from "@warren/protocol/contract.ts"
 import { Chunk, type Conversation } from "@warren/protocol/conversation.ts"
 import type { processCalls } from "@warren/protocol/user-plane/processes.ts"
-import type { Use } from "../sessions/sessions.ts"
+import type { Use } from "../sessions/use.ts"
 import { endedOf } from "./ended.ts"
 
 type Done = Down<typeof processCalls, "shell.run">

@@ -15,7 +15,8 @@ const aheadMsMax = 24 * 3600_000
 /** Whether anything started through Warren still runs, or something inside asks to stay awake. */
 export async function lookInside(sandbox: Sandbox, now: number, signal: AbortSignal): Promise<"busy" | "quiet"> {
   const { processes } = await ask(sandbox, { op: "ps" }, z.object({ processes: z.array(InitProcess) }), signal)
-  if (processes.some(({ running, shell, argv }) => running && shell === null && argv[1] !== supervisorPath)) return "busy"
+  if (processes.some(({ running, shell, argv }) => running && shell === null && argv[1] !== supervisorPath))
+    return "busy"
   const entries = await awakeFiles(sandbox)
   return entries.some(({ mtimeMs }) => mtimeMs > now && mtimeMs - now <= aheadMsMax) ? "busy" : "quiet"
 }

@@ -1,7 +1,7 @@
 import { Fault } from "@warren/base/fault.ts"
 import type { Driver } from "@warren/drivers/driver.ts"
 import { Execution } from "@warren/drivers/init/exec.ts"
-import { defaultLimits, type SandboxSpec } from "@warren/drivers/sandbox-spec.ts"
+import type { SandboxSpec } from "@warren/drivers/sandbox-spec.ts"
 import { specOf } from "@warren/drivers/spec-of.ts"
 import type { LayerRecord } from "../catalog.ts"
 import { checkHeight, lender } from "../commit.ts"
@@ -11,6 +11,7 @@ import { describe } from "../import/sources.ts"
 import type { Images } from "../images.ts"
 import { platformOf } from "../manifest.ts"
 import type { Pin } from "../store.ts"
+import { workerLimits } from "../worker-limits.ts"
 import { copyArchive, folderArchive, hashOf } from "./copy.ts"
 import { command, expand, mistake, pairs, readRecipe, words, type Step } from "./recipe.ts"
 
@@ -195,9 +196,8 @@ class Build implements Disposable {
   async #run(step: Step, { signal, pin }: MakeOptions): Promise<LayerRecord> {
     const { images, sandbox: changes } = this.#options
     const driver = lender(this.#options.driver)
-    // No disk can be limited for an ordinary user; they may build all the same.
-    const limits = driver.abilities.diskLimit ? defaultLimits : { ...defaultLimits, diskBytes: 0 }
-    const spec = specOf(await images.stack(this.#layers, pin, signal), { limits, ...changes })
+    const stack = await images.stack(this.#layers, pin, signal)
+    const spec = specOf(stack, { ...changes, limits: workerLimits(driver, changes?.limits) })
     return await images.withWorker(driver, spec, signal, async (sandbox) => {
       await this.#execute(step, sandbox, signal)
       await driver.stop(spec.id)

@@ -10,6 +10,7 @@ import type { Progress } from "../events.ts"
 import type { Images } from "../images.ts"
 import { describe } from "../import/sources.ts"
 import { platformOf } from "../manifest.ts"
+import { workerLimits } from "../worker-limits.ts"
 import type { Workshop } from "./workshop.ts"
 
 interface DebianOptions {
@@ -39,7 +40,8 @@ export async function makeDebian(options: DebianOptions): Promise<Digest> {
   const stage = async (index: number, script: string, image: Image): Promise<Digest> => {
     options.progress({ kind: "step", index, total: 2, text: `debian: ${script}`, isCached: false })
     const text = await readFile(join(options.folder, script), "utf8")
-    const spec = specOf(image, options.workshop.sandbox)
+    const { sandbox: changes } = options.workshop
+    const spec = specOf(image, { ...changes, limits: workerLimits(options.driver, changes.limits) })
     return await images.withWorker(options.driver, spec, signal, async (sandbox) => {
       const { digest } = await images.store.add(archiveFrom(sandbox, script, text, options), { signal, pin })
       return digest

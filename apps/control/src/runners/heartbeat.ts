@@ -1,0 +1,111 @@
+import type { Socket } from "node:net"
+import type { Clock } from "@warren/base/clock.ts"
+import { Fault } from "@warren/base/fault.ts"
+import { FrameChannel } from "@warren/base/frame-channel.ts"
+import { rpcVersion } from "@warren/protocol/rpc/wire.ts"
+
+export const heartbeatLimits = {
+  /** A request that takes longer makes us ask whether the runner is there at all. */
+  quietMs: 3_000,
+  /** How long a runner that is there may take to greet. */
+  greetMs: 3_000,
+} as const
+
+interface Waiting {
+  readonly since: number
+  fail(fault: Fault): void
+}
+
+/**
+ * Tells a runner that hangs from one that has much to do: while requests take long, somebody new says hello to it. Greeting
+ * costs it nothing, so one that does not greet answers nothing, and whoever waits for it is told so instead of waiting on.
+ */
+export class Heartbeat implements Disposable {
+  readonly #connect: () => Promise<Socket>
+  readonly #onDead: () => void
+  readonly #clock: Clock
+  readonly #waiting = new Set<Waiting>()
+  readonly #over = new AbortController()
+  #isWatching = false
+
+  constructor(connect: () => Promise<Socket>, onDead: () => void, clock: Clock) {
+    this.#connect = connect
+    this.#onDead = onDead
+    this.#clock = clock
+  }
+
+  /** The answer, or `unavailable` if the runner has stopped to be there. */
+  watch<T>(answer: Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const waiting: Waiting = { since: this.#clock.monotonic(), fail: reject }
+      this.#waiting.add(waiting)
+      const settled = (): boolean => this.#waiting.delete(waiting)
+      answer.then(
+        (value) => {
+          settled()
+          resolve(value)
+        },
+        (failure: unknown) => {
+          settled()
+          reject(failure as Error)
+        },
+      )
+      if (!this.#isWatching) void this.#look()
+    })
+  }
+
+  [Symbol.dispose](): void {
+    this.#over.abort()
+  }
+
+  /** Once for all that wait, and only while somebody does. */
+  async #look(): Promise<void> {
+    this.#isWatching = true
+    try {
+      while (this.#waiting.size > 0) {
+        await this.#clock.sleep(heartbeatLimits.quietMs, this.#over.signal)
+        const late = this.#late()
+        if (late.length > 0 && !(await this.#greets())) this.#giveUp(late)
+      }
+    } catch {
+      // Closed: whoever waits is told by the link.
+    } finally {
+      this.#isWatching = false
+    }
+  }
+
+  #late(): Waiting[] {
+    const latest = this.#clock.monotonic() - heartbeatLimits.quietMs / 2
+    return [...this.#waiting].filter(({ since }) => since <= latest)
+  }
+
+  #giveUp(late: readonly Waiting[]): void {
+    const hint = "it is busy or hangs: try again in a moment; if it stays so, tell an administrator"
+    for (const waiting of late) waiting.fail(new Fault("unavailable", "your runner does not answer", { hint }))
+    this.#onDead()
+  }
+
+  async #greets(): Promise<boolean> {
+    const quiet = new AbortController()
+    const late = this.#clock.sleep(heartbeatLimits.greetMs, AbortSignal.any([this.#over.signal, quiet.signal])).then(
+      () => false,
+      () => false,
+    )
+    try {
+      return await Promise.race([this.#greeting(quiet.signal), late])
+    } finally {
+      quiet.abort()
+    }
+  }
+
+  async #greeting(over: AbortSignal): Promise<boolean> {
+    const socket = await this.#connect().catch(() => undefined)
+    if (!socket) return false
+    over.addEventListener("abort", () => socket.destroy(), { once: true })
+    if (over.aborted) socket.destroy()
+    return new Promise((resolve) => {
+      const channel = new FrameChannel(socket, { body: () => resolve(true), end: () => resolve(false) })
+      channel.send({ hello: { version: rpcVersion, name: "control heartbeat" } })
+    })
+  }
+}

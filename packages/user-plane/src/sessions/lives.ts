@@ -1,0 +1,144 @@
+import { Fault, messageOf } from "@warren/base/fault.ts"
+import { canPause, type Pausable } from "@warren/drivers/driver.ts"
+import type { Entry } from "./entry.ts"
+import { canMove, moved } from "./moves.ts"
+import type { Live, Sandboxes } from "./sandboxes.ts"
+import type { SessionBook } from "./session-book.ts"
+import { shown, type Reason, type SessionData } from "./session-record.ts"
+import type { SnapshotRecord } from "./snapshot-store.ts"
+import { equip } from "./use.ts"
+
+export interface Stopping {
+  readonly graceMs?: number
+  readonly reason?: Reason
+  readonly dropsFiles?: boolean
+}
+
+/** What happens to a session in its life. Each is for a session whose turn it is. */
+export class Lives {
+  readonly #book: SessionBook
+  readonly #sandboxes: Sandboxes
+
+  constructor(book: SessionBook, sandboxes: Sandboxes) {
+    this.#book = book
+    this.#sandboxes = sandboxes
+  }
+
+  async awaken(entry: Entry, signal: AbortSignal): Promise<void> {
+    const { state } = entry.record
+    if (state === "paused") await this.resume(entry)
+    else if (state === "hibernated") await this.restore(entry, signal)
+    else if (state !== "running") moved(entry.record, "resume")
+  }
+
+  async pause(entry: Entry): Promise<SessionData> {
+    moved(entry.record, "pause")
+    await this.#pausable(entry).pause()
+    return this.#book.move(entry, "pause", {})
+  }
+
+  async resume(entry: Entry): Promise<SessionData> {
+    moved(entry.record, "resume")
+    await this.#pausable(entry).resume()
+    entry.used()
+    return this.#book.move(entry, "resume", { reason: undefined, detail: undefined })
+  }
+
+  async hibernate(entry: Entry, reason: Reason): Promise<SessionData> {
+    const { live } = entry
+    this.#book.move(entry, "hibernate", {})
+    entry.live = undefined
+    if (live) await this.#sandboxes.stop(live)
+    return this.#book.finish(entry, "sleep", { reason })
+  }
+
+  async restore(entry: Entry, signal: AbortSignal): Promise<SessionData> {
+    const { sandbox, plan } = entry.record
+    if (sandbox === undefined)
+      throw new Fault("conflict", "its files were taken away when it ended", { subject: `session:${entry.id}` })
+    this.#book.move(entry, "restore", {})
+    let live: Live | undefined
+    try {
+      live = await this.#sandboxes.start(sandbox, plan, signal)
+      await equip(live, entry.record)
+      entry.hasDied = false
+      this.#book.move(entry, "ready", { reason: undefined, detail: undefined })
+      this.#book.attach(entry, live)
+      entry.used()
+      return shown(entry.record)
+    } catch (failure) {
+      if (live) await this.#sandboxes.stop(live, 0)
+      const isLost = Fault.from(failure).code === "not_found"
+      const detail = messageOf(failure)
+      if (isLost) this.#book.finish(entry, "fail", { reason: "lost", detail, sandbox: undefined })
+      else this.#book.finish(entry, "lose", { reason: "start", detail })
+      throw failure
+    }
+  }
+
+  /** Its files as they were; what it has written since is gone. */
+  async rollback(entry: Entry, snapshot: SnapshotRecord, signal: AbortSignal): Promise<SessionData> {
+    const { record, live } = entry
+    if (snapshot.plan.driver !== record.plan.driver)
+      throw new Fault("conflict", "the snapshot is of another driver's sandbox")
+    this.#book.move(entry, "rollback", {})
+    entry.live = undefined
+    let next: Live | undefined
+    try {
+      if (live) await this.#sandboxes.stop(live)
+      const plan = { ...record.plan, image: snapshot.plan.image, from: snapshot.id }
+      next = await this.#sandboxes.make(plan, record.id, signal)
+      await equip(next, record)
+      const files = { sandbox: next.id, base: snapshot.id, image: snapshot.image, plan: { ...plan, from: undefined } }
+      this.#book.move(entry, "ready", files)
+      this.#book.attach(entry, next)
+    } catch (failure) {
+      // Nothing was lost: its files are those from before, and the next use starts it.
+      if (next) await this.#sandboxes.destroy(next.id, next.plan, next.wayOut)
+      this.#book.finish(entry, "lose", { reason: "start", detail: messageOf(failure) })
+      throw failure
+    }
+    if (record.sandbox !== undefined) await this.#sandboxes.destroy(record.sandbox, record.plan)
+    return shown(entry.record)
+  }
+
+  async stop(entry: Entry, { reason = "requested", graceMs, dropsFiles = false }: Stopping): Promise<SessionData> {
+    if (entry.record.state === "stopped") return shown(entry.record)
+    const { live } = entry
+    const { sandbox, plan } = entry.record
+    // Given up before they go: a session must never seem to have files that are half gone.
+    this.#book.move(entry, "stop", { reason, sandbox: dropsFiles ? undefined : sandbox })
+    entry.live = undefined
+    if (live) await this.#sandboxes.stop(live, graceMs)
+    if (dropsFiles && sandbox !== undefined) await this.#sandboxes.destroy(sandbox, plan)
+    return this.#book.finish(entry, "end", {})
+  }
+
+  /** Everything of it goes. */
+  async delete(entry: Entry): Promise<void> {
+    const { live } = entry
+    entry.live = undefined
+    if (canMove(entry.record.state, "stop")) this.#book.move(entry, "stop", { isLeaving: true })
+    else this.#book.write(entry, { ...entry.record, isLeaving: true })
+    const { sandbox, plan } = entry.record
+    if (sandbox !== undefined) await this.#sandboxes.destroy(sandbox, plan, live?.wayOut)
+    this.#book.delete(entry)
+  }
+
+  /** Its sandbox has ended and nobody asked for it. */
+  async fail(entry: Entry, reason: Reason, detail: string): Promise<void> {
+    const { live } = entry
+    if (!canMove(entry.record.state, "fail")) return
+    this.#book.move(entry, "fail", { reason, detail })
+    entry.live = undefined
+    // What is left of it outside goes; its files stay.
+    if (live) await this.#sandboxes.stop(live, 0)
+  }
+
+  #pausable({ live, record }: Entry): Pausable {
+    if (!live) throw new Fault("conflict", `the session is ${record.state}`, { subject: `session:${record.id}` })
+    const driver = this.#sandboxes.driver(live.plan.driver)
+    if (canPause(driver, live.sandbox)) return live.sandbox
+    throw new Fault("unsupported", `the driver ${driver.name} cannot pause: ${driver.abilities.reasons["pause"]}`)
+  }
+}
