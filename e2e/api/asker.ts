@@ -35,7 +35,7 @@ export class Asker implements AsyncDisposable {
         socket.destroy()
         resolve({ status: answer.statusCode ?? 0, type: "", body: "" })
       })
-      asked.on("timeout", () => asked.destroy(new Error(`no answer: ${method} ${path}`)))
+      asked.on("timeout", () => asked.destroy(new Error(`no answer: ${method} ${path} ${JSON.stringify(headers)}`)))
       asked.on("error", (failure: NodeJS.ErrnoException) => {
         // A body that is refused early may be cut while it is sent; what was answered is read all the same.
         if (failure.code === "EPIPE" || failure.code === "ECONNRESET") resolve({ status: 0, type: "", body: "" })

@@ -75,7 +75,7 @@ function parameter(one: Operation["parameters"][number], around: Surroundings, i
 
 function segment(value: string, chance: Chance, isOff: boolean): string {
   if (isOff && chance.is(0.05)) return chance.one(["%00", "%ff", "%", "..%2f..", "%2e%2e", "a%2Fb", "%zz", "", "x".repeat(3_000)])
-  return encodeURIComponent(value.toWellFormed().slice(0, 3_000))
+  return encodeURIComponent(Buffer.from(value.slice(0, 1_000)).toString())
 }
 
 function contentOf(operation: Operation, around: Surroundings, isOff: boolean): string | Buffer | undefined {

@@ -62,6 +62,7 @@ const isStopping = (): boolean => stop.signal.aborted
 const { fetch } = app({ control, metrics, traces, publicUrl, port: config.port, clock, log, isStopping })
 const sockets = scope.use(new WebSockets())
 const server = serve({ fetch, port: config.port, hostname: config.listen, websocket: sockets })
+sockets.guard(server)
 await once(server, "listening")
 scope.defer(async () => {
   control.watch.endFeeds()

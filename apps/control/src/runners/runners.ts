@@ -8,6 +8,7 @@ import { remote } from "@warren/protocol/rpc/remote.ts"
 import { sessionOf, type StatementSigner } from "@warren/protocol/statement.ts"
 import { userPlane, type UserPlane } from "@warren/protocol/user-plane.ts"
 import { visitOf, type Principal } from "../visit.ts"
+import { Heartbeat } from "./heartbeat.ts"
 
 export interface RunnerRoute {
   readonly socket: string
@@ -19,6 +20,7 @@ type Handler = (input: unknown, context: Context) => unknown
 interface Known {
   readonly route: RunnerRoute
   readonly link: RunnerLink<typeof userPlane>
+  readonly heartbeat: Heartbeat
   readonly plane: UserPlane
   checkedAt: number
 }
@@ -43,10 +45,13 @@ export class Runners implements AsyncDisposable {
   handlers(): UserPlane {
     const entries = Object.entries(userPlane).map(([name, entry]) => {
       const key = name as keyof UserPlane
-      const ask = async (input: unknown, context: Context): Promise<unknown> =>
-        ((await this.#planeOf(visitOf(context).who))[key] as Handler)(input, context)
+      const known = (context: Context): Promise<Known> => this.#knownOf(visitOf(context).who)
+      const ask = async (input: unknown, context: Context): Promise<unknown> => {
+        const { plane, heartbeat } = await known(context)
+        return heartbeat.watch((plane[key] as Handler)(input, context) as Promise<unknown>)
+      }
       const follow = async function* (input: unknown, context: Context): AsyncGenerator<unknown> {
-        yield* (await ask(input, context)) as AsyncIterable<unknown>
+        yield* ((await known(context)).plane[key] as Handler)(input, context) as AsyncIterable<unknown>
       }
       return [name, isFeed(entry) ? follow : ask]
     })
@@ -54,33 +59,39 @@ export class Runners implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await Promise.all([...this.#known.values()].map(({ link }) => link[Symbol.asyncDispose]()))
+    await Promise.all([...this.#known.values()].map(close))
   }
 
-  async #planeOf({ user }: Principal): Promise<UserPlane> {
+  async #knownOf({ user }: Principal): Promise<Known> {
     const known = this.#known.get(user.id)
     const now = this.#clock.monotonic()
-    if (known && now - known.checkedAt < recheckMs) return known.plane
+    if (known && now - known.checkedAt < recheckMs) return known
     const route = await this.#routeOf(user)
     const current = this.#known.get(user.id)
     if (current?.route.socket === route.socket && current.route.uid === route.uid) {
       current.checkedAt = now
-      return current.plane
+      return current
     }
     const fresh = this.#open(route, now)
     this.#known.set(user.id, fresh)
-    await current?.link[Symbol.asyncDispose]()
-    return fresh.plane
+    if (current) await close(current)
+    return fresh
   }
 
   #open(route: RunnerRoute, now: number): Known {
     const link = new OwnedLink(route)
+    const hangUp = (): void =>
+      void link.client().then(
+        (client) => client[Symbol.asyncDispose](),
+        () => undefined,
+      )
+    const heartbeat = new Heartbeat(() => link.connect(), hangUp, this.#clock)
     const plane = remote(userPlane, {
       client: () => link.client(),
       connect: (signal) => link.connect(signal),
       sign: (call, input, context) => this.#sign(call, input, visitOf(context).who),
     })
-    return { route, link, plane, checkedAt: now }
+    return { route, link, heartbeat, plane, checkedAt: now }
   }
 
   #sign(call: string, input: unknown, { user, viaId, limits }: Principal): string {
@@ -95,6 +106,11 @@ export class Runners implements AsyncDisposable {
       ...(limits === undefined ? {} : { limits }),
     })
   }
+}
+
+async function close({ link, heartbeat }: Known): Promise<void> {
+  heartbeat[Symbol.dispose]()
+  await link[Symbol.asyncDispose]()
 }
 
 /** A link that connects only to a socket of whom it should be: somebody else's, at that path, would be told everything. */

@@ -1,4 +1,6 @@
-import { upgradeWebSocket, type WebSocketServerLike } from "@hono/node-server"
+import type { IncomingMessage } from "node:http"
+import type { Duplex } from "node:stream"
+import { upgradeWebSocket, type ServerType, type WebSocketServerLike } from "@hono/node-server"
 import { Fault, messageOf } from "@warren/base/fault.ts"
 import { decodeJson, frameLimits, streamTags } from "@warren/base/frame.ts"
 import { WebSocketServer, type RawData, type WebSocket } from "ws"
@@ -12,6 +14,7 @@ import type { Asked } from "./asked.ts"
 /** What the HTTP server needs to hand WebSockets to `routes`. Disposing it cuts those that are open. */
 export class WebSockets implements Disposable {
   readonly server: WebSocketServerLike
+  readonly #asked = new Set<Duplex>()
   readonly #server = new WebSocketServer({ noServer: true, maxPayload: frameLimits.jsonBytesMax })
 
   constructor() {
@@ -19,11 +22,33 @@ export class WebSockets implements Disposable {
     this.server = this.#server as unknown as WebSocketServerLike
   }
 
+  /**
+   * Answers what asks for an upgrade to something else, which would wait for ever otherwise; and remembers who asked, because a
+   * server does not count such connections as its own and would never end while one is open.
+   */
+  guard(server: ServerType): void {
+    const [upgrade] = server.listeners("upgrade") as ((...asked: Upgrade) => void)[]
+    server.removeAllListeners("upgrade")
+    server.on("upgrade", (...[request, socket, head]: Upgrade) => {
+      this.#asked.add(socket)
+      socket.once("close", () => this.#asked.delete(socket))
+      if (request.headers.upgrade?.toLowerCase() === "websocket") return upgrade?.call(server, request, socket, head)
+      socket.on("error", () => undefined)
+      socket.end(refusedUpgrade)
+    })
+  }
+
   [Symbol.dispose](): void {
     for (const socket of this.#server.clients) socket.terminate()
+    for (const socket of this.#asked) socket.destroy()
     this.#server.close()
   }
 }
+
+type Upgrade = [request: IncomingMessage, socket: Duplex, head: Buffer]
+
+const refusal = JSON.stringify({ error: { code: "invalid", message: "there is nothing here to upgrade to" } })
+const refusedUpgrade = `HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: ${refusal.length}\r\n\r\n${refusal}`
 
 /**
  * A stream on a WebSocket. The first message is its input. After that, text messages are its messages and binary ones its

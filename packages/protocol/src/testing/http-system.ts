@@ -129,6 +129,7 @@ export class StreamApi implements AsyncDisposable {
     }
     this.app.route("/", routes({ contract: streamTable, handlers: this.#handlers(), log, caller }))
     this.#server = serve({ fetch: this.app.fetch, port: 0, hostname: "127.0.0.1", websocket: this.#sockets })
+    this.#sockets.guard(this.#server)
   }
 
   static async start(): Promise<StreamApi> {
