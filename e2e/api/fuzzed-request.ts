@@ -47,11 +47,11 @@ export function fuzzed(operation: Operation, around: Surroundings): FuzzedReques
   const { chance } = around
   const isOff = chance.is(0.6)
   const fields = { ...Object.fromEntries(operation.parameters.flatMap((one) => parameter(one, around, isOff))) }
-  const path = operation.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => segment(String(fields[name] ?? ""), chance, isOff))
+  const path = operation.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => segment(textOf(fields[name] ?? ""), chance, isOff))
   const query = new URLSearchParams()
   for (const { name, in: place } of operation.parameters) {
     if (place !== "query" || fields[name] === undefined) continue
-    query.append(name, String(fields[name]))
+    query.append(name, textOf(fields[name]))
     if (isOff && chance.is(0.05)) query.append(name, anyText(chance))
   }
   if (isOff && chance.is(0.1)) query.append(chance.one(["cursor", "limit", "after", "__proto__", "x"]), anyText(chance))
@@ -71,6 +71,10 @@ function parameter(one: Operation["parameters"][number], around: Surroundings, i
   if (isOff && chance.is(0.2)) return [[one.name, anyText(chance)]]
   const known = chance.is(0.7) ? around.known(one.name) : undefined
   return [[one.name, known ?? valueFor(one.schema, around, isOff)]]
+}
+
+function textOf(value: unknown): string {
+  return typeof value === "object" ? JSON.stringify(value) : String(value)
 }
 
 function segment(value: string, chance: Chance, isOff: boolean): string {

@@ -14,7 +14,7 @@ const log = createLog((line) => void process.stderr.write(`[supervisor] ${line}`
 const stop = new AbortController()
 for (const name of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(name, () => stop.abort())
 // A host that is gone is noticed where it is read from.
-process.stdout.on("error", () => undefined)
+for (const stream of [process.stdout, process.stderr]) stream.on("error", () => undefined)
 
 try {
   if (process.argv.includes("--stdio")) await stdio(log)
@@ -56,6 +56,7 @@ function words(value: string): string[] {
   const trimmed = value.trim()
   if (!trimmed.startsWith("[")) return trimmed === "" ? [] : trimmed.split(/\s+/)
   const list: unknown = JSON.parse(trimmed)
-  if (!Array.isArray(list) || !list.every((word) => typeof word === "string")) throw new Fault("invalid", "AGENT_ARGS is no list of words")
+  if (!Array.isArray(list) || !list.every((word) => typeof word === "string"))
+    throw new Fault("invalid", "AGENT_ARGS is no list of words")
   return list
 }

@@ -51,7 +51,13 @@ export class ProcessGroup implements AsyncDisposable {
   static async start({ cmd, args, env, cwd, uid, gid }: Launch): Promise<ProcessGroup> {
     const who = { ...(uid === undefined ? {} : { uid }), ...(gid === undefined ? {} : { gid }) }
     const where = cwd === undefined ? {} : { cwd }
-    const child = spawn(cmd, [...args], { env: { ...env }, ...where, ...who, detached: true, stdio: ["pipe", "pipe", "pipe"] })
+    const child = spawn(cmd, [...args], {
+      env: { ...env },
+      ...where,
+      ...who,
+      detached: true,
+      stdio: ["pipe", "pipe", "pipe"],
+    })
     try {
       await once(child, "spawn")
     } catch (cause) {

@@ -21,8 +21,19 @@ export async function* textLines(stream: Readable, bytesMax: number): AsyncGener
   if (rest !== "") yield* pieces(rest, bytesMax)
 }
 
+/** Text as it comes, in pieces of at most `charsMax`. */
+export async function* textPieces(stream: Readable, charsMax: number): AsyncGenerator<string, void, void> {
+  const decoder = new StringDecoder("utf8")
+  for await (const piece of stream) {
+    const text = decoder.write(piece as Buffer)
+    if (text !== "") yield* pieces(text, charsMax)
+  }
+  const rest = decoder.end()
+  if (rest !== "") yield rest
+}
+
 function* pieces(line: string, bytesMax: number): Generator<string> {
-  for (let from = 0; from < line.length; ) {
+  for (let from = 0; from < line.length;) {
     let to = Math.min(line.length, from + bytesMax)
     // Not between the two halves of a letter.
     if (to < line.length && isHighHalf(line.charCodeAt(to - 1))) to--

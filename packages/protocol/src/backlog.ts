@@ -22,7 +22,7 @@ export class Backlog<T> {
   /** The one the reader works on: it counts until the next is asked for. */
   #readingBytes = 0
   #isHeld = false
-  #end: { readonly thrown: unknown } | undefined
+  #end: (() => unknown) | undefined
   #wake: (() => void) | undefined
 
   constructor(gate: Gate) {
@@ -54,20 +54,20 @@ export class Backlog<T> {
         this.#readingBytes = kept.bytes
         return kept.item
       }
-      if (this.#end) throw this.#end.thrown
+      if (this.#end) throw this.#end()
       await new Promise<void>((resolve) => (this.#wake = resolve))
     }
   }
 
-  /** Nothing more comes; what has come is still read. */
-  end(thrown: unknown): void {
-    this.#end ??= { thrown }
+  /** Nothing more comes; what has come is still read. `reason` is made when somebody is told: most ends nobody asks about. */
+  end(reason: () => unknown): void {
+    this.#end ??= reason
     this.#awake()
   }
 
   /** Nothing more is read. What still comes is let in and forgotten, so that the peer is not held up for ever. */
   drop(thrown: unknown): void {
-    this.end(thrown)
+    this.end(() => thrown)
     this.#items = []
     this.#bytes = this.#readingBytes
     if (this.#isHeld) this.#hold(false)

@@ -30,7 +30,8 @@ export class Framed<Message extends object> implements AsyncDisposable {
     this.#channel = new FrameChannel(stream, {
       body: (body) => this.#backlog.add(decode(body), body.length),
       bytes: (tag, bytes) => this.#keep(tag, bytes),
-      end: (fault) => this.#backlog.end(fault ?? new Fault("unavailable", "the other side closed the connection")),
+      end: (fault) =>
+        this.#backlog.end(() => fault ?? new Fault("unavailable", "the other side closed the connection")),
     })
     if (signal?.aborted) this.#abort()
     else signal?.addEventListener("abort", this.#abort, { once: true })

@@ -32,7 +32,7 @@ export class Asking {
   }
 
   feed(
-    name: "session.follow" | "file.watch" | "process.subscribeStdout",
+    name: "session.follow" | "session.feed" | "file.watch" | "process.subscribeStdout",
     input: object,
   ): AsyncIterable<{ item: Told }> {
     const handler = this.#plane()[name] as unknown as (

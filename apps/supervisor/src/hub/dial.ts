@@ -13,21 +13,32 @@ export async function wayTo(url: string): Promise<Way> {
   const [kind, ...rest] = url.split(":")
   const where = rest.join(":")
   if (kind === "listen") return Waiting.at(where)
-  if (kind === "unix") return { dial: (signal) => connected({ path: where }, signal), [Symbol.asyncDispose]: () => Promise.resolve() }
+  if (kind === "unix")
+    return { dial: (signal) => connected({ path: where }, signal), [Symbol.asyncDispose]: () => Promise.resolve() }
   const [host = "", port = ""] = rest
   if (kind === "tcp" && /^\d+$/.test(port))
-    return { dial: (signal) => connected({ host, port: Number(port) }, signal), [Symbol.asyncDispose]: () => Promise.resolve() }
-  throw new Fault("invalid", `a hub is not reached by ${JSON.stringify(kind)}`, { hint: "unix:/path, tcp:host:port or listen:/path" })
+    return {
+      dial: (signal) => connected({ host, port: Number(port) }, signal),
+      [Symbol.asyncDispose]: () => Promise.resolve(),
+    }
+  throw new Fault("invalid", `a hub is not reached by ${JSON.stringify(kind)}`, {
+    hint: "unix:/path, tcp:host:port or listen:/path",
+  })
 }
 
-function connected(to: { readonly path: string } | { readonly host: string; readonly port: number }, signal: AbortSignal): Promise<Socket> {
+function connected(
+  to: { readonly path: string } | { readonly host: string; readonly port: number },
+  signal: AbortSignal,
+): Promise<Socket> {
   return new Promise((resolve, reject) => {
     const socket = "path" in to ? connect(to.path) : connect(to.port, to.host)
     const abort = (): void => void socket.destroy(new Fault("cancelled", "nobody wants it any more"))
     signal.addEventListener("abort", abort, { once: true })
     socket.once("close", () => signal.removeEventListener("abort", abort))
     socket.once("connect", () => resolve(socket))
-    socket.once("error", (cause) => reject(signal.aborted ? signal.reason : new Fault("unavailable", `no hub: ${messageOf(cause)}`, { cause })))
+    socket.once("error", (cause) =>
+      reject(signal.aborted ? signal.reason : new Fault("unavailable", `no hub: ${messageOf(cause)}`, { cause })),
+    )
   })
 }
 
@@ -69,7 +80,7 @@ class Waiting implements Way {
         signal.addEventListener("abort", () => resolve(), { once: true })
       })
     }
-  }
+  };
 
   [Symbol.asyncDispose](): Promise<void> {
     this.#current?.destroy()

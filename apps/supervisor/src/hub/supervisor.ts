@@ -42,7 +42,8 @@ export class Supervisor implements AsyncDisposable {
         this.#heard(message)
       },
       heard: ({ type, ...frame }) => {
-        if (type === "resume" && this.#open.size === 0 && this.#agent === "ready") this.#say({ type: "agentStatus", status: "idle" })
+        if (type === "resume" && this.#open.size === 0 && this.#agent === "ready")
+          this.#say({ type: "agentStatus", status: "idle" })
         if (type === "refused") parts.log("error", "hub.refused", { ...frame } as Record<string, string | number>)
       },
       acknowledged: () => {
@@ -69,7 +70,8 @@ export class Supervisor implements AsyncDisposable {
 
   /** Resolves when the hub has everything, or when it is not worth waiting for. */
   async delivered(signal: AbortSignal): Promise<void> {
-    while (!signal.aborted && this.link.isTogether && this.#memory.after(0, 1).length > 0) await this.#acknowledged(signal)
+    while (!signal.aborted && this.link.isTogether && this.#memory.after(0, 1).length > 0)
+      await this.#acknowledged(signal)
   }
 
   #heard(message: HubDown): void {
@@ -77,7 +79,8 @@ export class Supervisor implements AsyncDisposable {
       case "prompt":
         return this.#prompt(message)
       case "abort":
-        for (const [id, turn] of this.#open) if (message.messageId === undefined || message.messageId === id) turn.abort(new Fault("cancelled", "aborted"))
+        for (const [id, turn] of this.#open)
+          if (message.messageId === undefined || message.messageId === id) turn.abort(new Fault("cancelled", "aborted"))
         return
       case "answer":
         if (!this.#parts.adapter.answer(message.questionId, message.answer))
@@ -104,7 +107,11 @@ export class Supervisor implements AsyncDisposable {
     await this.#tell({ type: "message.create", turnId: turn.turnId, messageId: turn.messageId })
     this.#show("thinking")
     const end = await this.#events(prompt, signal, async (event) => {
-      this.#show(event.type === "tool" && event.status !== "completed" && event.status !== "error" ? "tool_calling" : "streaming")
+      this.#show(
+        event.type === "tool" && event.status !== "completed" && event.status !== "error"
+          ? "tool_calling"
+          : "streaming",
+      )
       for (const message of toldOf(event, turn)) await this.#tell(message)
     })
     await this.#tell(finalOf(end, turn))
@@ -113,7 +120,11 @@ export class Supervisor implements AsyncDisposable {
   }
 
   /** Exactly one end, whatever the adapter does. */
-  async #events(prompt: Prompt, signal: AbortSignal, tell: (event: Exclude<AgentEvent, TurnEnd>) => Promise<void>): Promise<TurnEnd> {
+  async #events(
+    prompt: Prompt,
+    signal: AbortSignal,
+    tell: (event: Exclude<AgentEvent, TurnEnd>) => Promise<void>,
+  ): Promise<TurnEnd> {
     try {
       await this.#started()
       for await (const event of this.#parts.adapter.prompt(prompt, signal)) {
@@ -122,7 +133,10 @@ export class Supervisor implements AsyncDisposable {
       }
       return failed("verdict", "the agent stopped without an end")
     } catch (failure) {
-      this.#parts.log("error", "turn.bug", { message: messageOf(failure), stack: failure instanceof Error ? failure.stack : undefined })
+      this.#parts.log("error", "turn.bug", {
+        message: messageOf(failure),
+        stack: failure instanceof Error ? failure.stack : undefined,
+      })
       return failed(this.#agent === "failed" ? "start" : "verdict", messageOf(failure))
     }
   }
@@ -174,7 +188,9 @@ export class Supervisor implements AsyncDisposable {
   }
 
   #work(work: () => Promise<void>): void {
-    const running = work().catch((failure: unknown) => this.#parts.log("error", "supervisor.bug", { message: messageOf(failure) }))
+    const running = work().catch((failure: unknown) =>
+      this.#parts.log("error", "supervisor.bug", { message: messageOf(failure) }),
+    )
     this.#works.add(running)
     void running.finally(() => this.#works.delete(running))
   }

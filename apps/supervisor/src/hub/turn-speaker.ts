@@ -16,7 +16,12 @@ export function* toldOf(event: Exclude<AgentEvent, TurnEnd>, { turnId, messageId
   switch (event.type) {
     case "text":
       for (const delta of pieces(event.text))
-        yield { type: "message.part.text-delta", turnId, delta, ...(event.part === "reasoning" ? { part: event.part } : {}) }
+        yield {
+          type: "message.part.text-delta",
+          turnId,
+          delta,
+          ...(event.part === "reasoning" ? { part: event.part } : {}),
+        }
       return
     case "tool": {
       const { type: _, ...call } = event
@@ -46,7 +51,7 @@ export function finalOf(end: TurnEnd, { turnId, messageId }: Turn): HubUp {
 
 /** Not between the two halves of a letter. */
 function* pieces(text: string): Generator<string> {
-  for (let from = 0; from < text.length; ) {
+  for (let from = 0; from < text.length;) {
     let to = Math.min(text.length, from + partCharsMax)
     const last = text.charCodeAt(to - 1)
     if (to < text.length && last >= 0xd800 && last <= 0xdbff) to--

@@ -9,7 +9,9 @@ export interface Account {
 
 /** Who the agent runs as: only root can choose, and some agents refuse to be root. */
 export function accountOf(name: string): Account {
-  const line = readFileSync("/etc/passwd", "utf8").split("\n").find((one) => one.startsWith(`${name}:`))
+  const line = readFileSync("/etc/passwd", "utf8")
+    .split("\n")
+    .find((one) => one.startsWith(`${name}:`))
   const [, , uid, gid, , home = "/"] = line?.split(":") ?? []
   if (uid === undefined || gid === undefined) throw new Fault("not_found", `there is no user ${name}`)
   return { uid: Number(uid), gid: Number(gid), home }

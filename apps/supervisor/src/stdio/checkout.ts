@@ -16,15 +16,25 @@ const complaintCharsMax = 2_000
 const stopGraceMs = 1_000
 
 /** Brings a repository into a folder, unless one is there; then the branch: the remote's if it has it, otherwise a new one. */
-export async function checkout({ repo, branch, folder, env, who }: CheckoutOptions, signal: AbortSignal): Promise<void> {
+export async function checkout(
+  { repo, branch, folder, env, who }: CheckoutOptions,
+  signal: AbortSignal,
+): Promise<void> {
   const git = (...args: string[]): Promise<string> =>
     run({ cmd: "git", args: [...safe, ...args], env: gitEnvironment(env), ...who }, signal)
   if (!existsSync(join(folder, ".git"))) await git("clone", "--", urlOf(repo), folder)
   if (branch === undefined) return
   const at = ["-C", folder]
-  const heads = await git(...at, "for-each-ref", "--format=%(refname)", `refs/heads/${branch}`, `refs/remotes/origin/${branch}`)
+  const heads = await git(
+    ...at,
+    "for-each-ref",
+    "--format=%(refname)",
+    `refs/heads/${branch}`,
+    `refs/remotes/origin/${branch}`,
+  )
   if (heads.includes(`refs/heads/${branch}\n`)) await git(...at, "checkout", branch, "--")
-  else if (heads.includes(`refs/remotes/origin/${branch}\n`)) await git(...at, "checkout", "--track", "-b", branch, `origin/${branch}`)
+  else if (heads.includes(`refs/remotes/origin/${branch}\n`))
+    await git(...at, "checkout", "--track", "-b", branch, `origin/${branch}`)
   else await git(...at, "checkout", "-b", branch)
 }
 
@@ -60,7 +70,8 @@ async function run(launch: Launch, signal: AbortSignal): Promise<string> {
     const [output, complaint] = await Promise.all([textOf(group.stdout), textOf(group.stderr)])
     const { code } = await group.exited
     signal.throwIfAborted()
-    if (code !== 0) throw new Fault("unavailable", `git ended with ${code}: ${complaint.trim().slice(-complaintCharsMax)}`)
+    if (code !== 0)
+      throw new Fault("unavailable", `git ended with ${code}: ${complaint.trim().slice(-complaintCharsMax)}`)
     return output
   } finally {
     signal.removeEventListener("abort", abort)

@@ -6,13 +6,25 @@ type Asked = Extract<StdioCommand, { cmd: "exec" }>
 type Result = Extract<StdioEvent, { ev: "exec:result" }>
 
 /** A command beside the agent: its output when it is over, and why it is. */
-export async function exec({ id, argv, timeoutMs }: Asked, common: Omit<Launch, "cmd" | "args">, signal: AbortSignal): Promise<Result> {
+export async function exec(
+  { id, argv, timeoutMs }: Asked,
+  common: Omit<Launch, "cmd" | "args">,
+  signal: AbortSignal,
+): Promise<Result> {
   const [cmd = "", ...args] = argv
   let group: ProcessGroup
   try {
     group = await ProcessGroup.start({ ...common, cmd, args })
   } catch (failure) {
-    return { ev: "exec:result", id, code: null, stdout: "", stderr: messageOf(failure), reason: "start", truncated: false }
+    return {
+      ev: "exec:result",
+      id,
+      code: null,
+      stdout: "",
+      stderr: messageOf(failure),
+      reason: "start",
+      truncated: false,
+    }
   }
   const late = AbortSignal.timeout(timeoutMs)
   const abort = (): void => void group.stop()

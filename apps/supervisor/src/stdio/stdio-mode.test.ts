@@ -105,7 +105,13 @@ describe("a supervisor on its standard input and output", () => {
       const event = await it.event()
       if (event.ev === "exec:result") results.set(event.id, event)
     }
-    expect(results.get("a")).toMatchObject({ code: 3, stdout: "out\n", stderr: "err\n", reason: "exit", truncated: false })
+    expect(results.get("a")).toMatchObject({
+      code: 3,
+      stdout: "out\n",
+      stderr: "err\n",
+      reason: "exit",
+      truncated: false,
+    })
     expect(results.get("b")).toMatchObject({ code: null, reason: "start" })
     expect(results.get("slow")).toMatchObject({ reason: "timeout" })
     expect(results.get("c")).toMatchObject({ code: 0, truncated: true })
@@ -145,9 +151,12 @@ describe("a repository", () => {
   test("is cloned; a branch the remote has is followed, another is new; one that is there is used again", async () => {
     const repo = origin()
     const work = folder.at(`work${places++}`)
-    await using it = await supervisor("git branch -vv --list --format='%(refname:short) %(upstream:short)'; git rev-parse --abbrev-ref HEAD", {
-      AGENT_WORKSPACE: work,
-    })
+    await using it = await supervisor(
+      "git branch -vv --list --format='%(refname:short) %(upstream:short)'; git rev-parse --abbrev-ref HEAD",
+      {
+        AGENT_WORKSPACE: work,
+      },
+    )
     for (const [branch, says] of [
       ["there", "there origin/there"],
       ["new", "new "],
@@ -165,7 +174,12 @@ describe("a repository", () => {
   test("that is not there is the named reason", async () => {
     await using it = await supervisor("true", { AGENT_WORKSPACE: folder.at(`work${places++}`) })
     it.say({ cmd: "start", repo: folder.at("nothing") })
-    expect(await it.event()).toMatchObject({ ev: "agent:exit", code: null, reason: "clone", message: expect.stringContaining("git") })
+    expect(await it.event()).toMatchObject({
+      ev: "agent:exit",
+      code: null,
+      reason: "clone",
+      message: expect.stringContaining("git"),
+    })
   })
 
   test("that never comes does not keep it from stopping, nor from anything else", async () => {

@@ -43,7 +43,8 @@ export class StdioMode implements AsyncDisposable {
   async hear(line: string): Promise<void> {
     if (line.trim() === "") return
     const command = parsed(line)
-    if (!command.ok) return this.#options.emit({ ev: "error", cmd: command.cmd, code: "invalid", message: command.message })
+    if (!command.ok)
+      return this.#options.emit({ ev: "error", cmd: command.cmd, code: "invalid", message: command.message })
     try {
       this.#do(command.data)
     } catch (failure) {
@@ -101,7 +102,11 @@ export class StdioMode implements AsyncDisposable {
       if (start.repo !== undefined) await this.#checkout(start.repo, start.branch, signal)
       signal.throwIfAborted()
       step = "start"
-      agent.group = await ProcessGroup.start({ ...this.#common(), cmd: this.#options.cmd, args: this.#arguments(start) })
+      agent.group = await ProcessGroup.start({
+        ...this.#common(),
+        cmd: this.#options.cmd,
+        args: this.#arguments(start),
+      })
     } catch (failure) {
       return { ...none, reason: signal.aborted ? "stopped" : step, message: messageOf(failure) }
     }
@@ -127,12 +132,14 @@ export class StdioMode implements AsyncDisposable {
   #chat(text: string): void {
     const group = this.#agent?.group
     if (group?.isRunning) return void group.stdin.write(`${text}\n`)
-    if (this.#waiting.length >= stdioLimits.chatsWaitingMax) throw new Fault("limit", "too much waits for an agent to start")
+    if (this.#waiting.length >= stdioLimits.chatsWaitingMax)
+      throw new Fault("limit", "too much waits for an agent to start")
     this.#waiting.push(text)
   }
 
   #exec(command: Extract<StdioCommand, { cmd: "exec" }>): void {
-    if (this.#execs.size >= stdioLimits.execsMax) throw new Fault("limit", `${stdioLimits.execsMax} commands run already`)
+    if (this.#execs.size >= stdioLimits.execsMax)
+      throw new Fault("limit", `${stdioLimits.execsMax} commands run already`)
     const work = exec(command, this.#common(), this.#over.signal).then((result) => this.#options.emit(result))
     this.#execs.add(work)
     void work.finally(() => this.#execs.delete(work))

@@ -13,7 +13,10 @@ export class SupervisorProcess implements AsyncDisposable {
   #complaints = ""
 
   constructor(program: string, env: Readonly<Record<string, string>>) {
-    this.#child = spawn(process.execPath, [program, "--stdio"], { env: { ...process.env, ...env }, stdio: ["pipe", "pipe", "pipe"] })
+    this.#child = spawn(process.execPath, [program, "--stdio"], {
+      env: { ...process.env, ...env },
+      stdio: ["pipe", "pipe", "pipe"],
+    })
     this.pid = this.#child.pid ?? 0
     this.#child.stdin.on("error", () => undefined)
     this.#child.stderr.on("data", (piece: Buffer) => (this.#complaints += piece.toString()))

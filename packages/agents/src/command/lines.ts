@@ -3,7 +3,7 @@ import { partBytesMax } from "@warren/protocol/hub/words.ts"
 import { canceled, failed, type AgentEvent, type Prompt } from "../adapter.ts"
 import type { Launch, ProcessGroup } from "../process-group.ts"
 import type { ProcessGroups } from "../process-groups.ts"
-import { textLines } from "../text-lines.ts"
+import { textLines, textPieces } from "../text-lines.ts"
 
 /** The kernel takes no longer argument; a longer prompt comes on the standard input. */
 const argumentBytesMax = 100 * 1024
@@ -32,7 +32,8 @@ export async function* linesTurn(
   try {
     group.stdin.end(isArgument ? "" : content)
     const complaint = tailOf(group)
-    for await (const text of textLines(group.stdout, partBytesMax / 4)) yield { type: "text", text }
+    // As it comes, not line by line: a program that prints a lot is told in few words.
+    for await (const text of textPieces(group.stdout, partBytesMax / 4)) yield { type: "text", text }
     const exit = await group.exited
     if (signal.aborted) return yield canceled
     const usage = { durationMs: Math.round(performance.now() - begun) }

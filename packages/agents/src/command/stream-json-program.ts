@@ -28,7 +28,9 @@ export class StreamJsonProgram implements AsyncDisposable {
   readonly #permissions: "allow" | "ask"
   readonly #questions: Questions
   readonly #words = new StreamJson()
-  #running: { readonly group: ProcessGroup; readonly lines: AsyncGenerator<string, void, void>; complaint: string } | undefined
+  #running:
+    | { readonly group: ProcessGroup; readonly lines: AsyncGenerator<string, void, void>; complaint: string }
+    | undefined
   #asked = 0
 
   constructor(parts: StreamJsonParts) {
@@ -74,7 +76,10 @@ export class StreamJsonProgram implements AsyncDisposable {
       for (const event of events) {
         if (event.type !== "end") yield event
         // An interrupt that came too late for the turn does not make it another.
-        else return yield event.reason === "canceled" && !caller.aborted ? failed("verdict", "it stopped by itself", event.usage) : event
+        else
+          return yield event.reason === "canceled" && !caller.aborted
+            ? failed("verdict", "it stopped by itself", event.usage)
+            : event
       }
     }
   }
@@ -85,10 +90,17 @@ export class StreamJsonProgram implements AsyncDisposable {
     const exit = await running?.group.stop(0)
     if (caller.aborted) return canceled
     const how = exit?.signal ? `was ended by ${exit.signal}` : `ended with ${exit?.code ?? "nothing"}`
-    return failed("verdict", `the program ${how} in the middle of the turn${running?.complaint ? `: ${running.complaint.trim()}` : ""}`)
+    return failed(
+      "verdict",
+      `the program ${how} in the middle of the turn${running?.complaint ? `: ${running.complaint.trim()}` : ""}`,
+    )
   }
 
-  async *#permit({ request_id, request }: Permission, messageId: string, turn: AbortSignal): AsyncGenerator<AgentEvent, void, void> {
+  async *#permit(
+    { request_id, request }: Permission,
+    messageId: string,
+    turn: AbortSignal,
+  ): AsyncGenerator<AgentEvent, void, void> {
     const say = (response: object): void =>
       this.#say({ type: "control_response", response: { subtype: "success", request_id, response } })
     const allow = { behavior: "allow", updatedInput: request.input ?? {} }

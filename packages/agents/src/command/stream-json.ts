@@ -7,7 +7,12 @@ const Block = z.union([
   z.object({ type: z.literal("text"), text: z.string() }),
   z.object({ type: z.literal("thinking"), thinking: z.string() }),
   z.object({ type: z.literal("tool_use"), id: z.string(), name: z.string(), input: z.json().optional() }),
-  z.object({ type: z.literal("tool_result"), tool_use_id: z.string(), content: z.json().optional(), is_error: z.boolean().nullish() }),
+  z.object({
+    type: z.literal("tool_result"),
+    tool_use_id: z.string(),
+    content: z.json().optional(),
+    is_error: z.boolean().nullish(),
+  }),
   z.object({ type: z.string() }),
 ])
 const Content = z.union([z.string(), z.array(Block)])
@@ -20,8 +25,17 @@ const Tokens = z.object({
 })
 
 const Line = z.discriminatedUnion("type", [
-  z.object({ type: z.literal("system"), subtype: z.string().nullish(), session_id: z.string().nullish(), model: z.string().nullish() }),
-  z.object({ type: z.literal("assistant"), message: z.object({ id: z.string().nullish(), content: Content }), ...inner }),
+  z.object({
+    type: z.literal("system"),
+    subtype: z.string().nullish(),
+    session_id: z.string().nullish(),
+    model: z.string().nullish(),
+  }),
+  z.object({
+    type: z.literal("assistant"),
+    message: z.object({ id: z.string().nullish(), content: Content }),
+    ...inner,
+  }),
   z.object({ type: z.literal("user"), message: z.object({ content: Content }), ...inner }),
   z.object({
     type: z.literal("stream_event"),
@@ -30,7 +44,9 @@ const Line = z.discriminatedUnion("type", [
       type: z.string(),
       message: z.object({ id: z.string() }).optional(),
       content_block: Block.optional(),
-      delta: z.object({ type: z.string().nullish(), text: z.string().nullish(), thinking: z.string().nullish() }).optional(),
+      delta: z
+        .object({ type: z.string().nullish(), text: z.string().nullish(), thinking: z.string().nullish() })
+        .optional(),
     }),
   }),
   z.object({
@@ -54,7 +70,14 @@ type Line = z.output<typeof Line>
 export type Permission = Extract<Line, { type: "control_request" }>
 
 const resultCharsMax = 32 * 1024
-const causes: Readonly<Record<number, TurnCause>> = { 401: "auth", 402: "billing", 403: "auth", 408: "timeout", 429: "rate_limit", 504: "timeout" }
+const causes: Readonly<Record<number, TurnCause>> = {
+  401: "auth",
+  402: "billing",
+  403: "auth",
+  408: "timeout",
+  429: "rate_limit",
+  504: "timeout",
+}
 
 /** One conversation with Claude Code, told in our words. */
 export class StreamJson {
@@ -144,7 +167,9 @@ export class StreamJson {
       costUsd: total_cost_usd,
       model: this.#model,
     }
-    return Object.fromEntries(Object.entries(known).filter(([, value]) => value !== undefined && value !== null)) as Usage
+    return Object.fromEntries(
+      Object.entries(known).filter(([, value]) => value !== undefined && value !== null),
+    ) as Usage
   }
 
   #text(text: string): AgentEvent {
@@ -164,7 +189,10 @@ function wordsOf(content: unknown): string {
   if (typeof content === "string") return content.slice(0, resultCharsMax)
   if (!Array.isArray(content)) return content === undefined ? "" : JSON.stringify(content).slice(0, resultCharsMax)
   const texts = content.map((part: unknown) => (part as { text?: unknown } | null)?.text)
-  return texts.filter((text) => typeof text === "string").join("").slice(0, resultCharsMax)
+  return texts
+    .filter((text) => typeof text === "string")
+    .join("")
+    .slice(0, resultCharsMax)
 }
 
 /** What is too long to be shown is shown as its beginning. */

@@ -7,7 +7,13 @@ const pace = { delayMs: z.int().min(0).max(60_000).default(0) }
 export const Step = z.union([
   z.object({ text: z.string(), pieces: z.int().min(1).max(100_000).default(1), ...pace }),
   z.object({ reasoning: z.string() }),
-  z.object({ tool: z.string(), args: z.json().optional(), result: z.json().optional(), error: z.string().optional(), ...pace }),
+  z.object({
+    tool: z.string(),
+    args: z.json().optional(),
+    result: z.json().optional(),
+    error: z.string().optional(),
+    ...pace,
+  }),
   z.object({ run: z.string().meta({ description: "A real command, as the tool `bash`." }) }),
   z.object({ question: z.string(), options: z.array(z.string()).optional() }),
   z.object({ title: z.string() }),
@@ -40,7 +46,10 @@ function demonstration(content: string): Script {
   return Script.parse({
     steps: [
       { title: asked.slice(0, 60) || "Hello" },
-      { text: `You said: ${asked}\n\nI am a scripted agent: I cannot think, but I am in your sandbox. Let me look around.\n`, pieces: 12 },
+      {
+        text: `You said: ${asked}\n\nI am a scripted agent: I cannot think, but I am in your sandbox. Let me look around.\n`,
+        pieces: 12,
+      },
       { run: 'echo "$(id -un) in $(pwd)"; ls' },
       { text: "\nThat is what is here. Start an agent with a model to have something done.\n", pieces: 6 },
     ],

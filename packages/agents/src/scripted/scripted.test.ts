@@ -22,7 +22,9 @@ async function events(content: string): Promise<AgentEvent[]> {
 }
 
 test("a scripted agent does what its script says, step by step", async () => {
-  expect(await events(written({ text: "abcd", pieces: 2 }, { tool: "read", args: { path: "a" }, result: "x" }))).toEqual([
+  expect(
+    await events(written({ text: "abcd", pieces: 2 }, { tool: "read", args: { path: "a" }, result: "x" })),
+  ).toEqual([
     { type: "text", text: "ab" },
     { type: "text", text: "cd" },
     { type: "tool", callId: "m.2", toolName: "read", args: { path: "a" }, status: "running" },

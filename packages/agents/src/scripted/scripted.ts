@@ -73,7 +73,12 @@ export class Scripted implements AgentAdapter {
     if ("hang" in step || "die" in step) await never(signal)
   }
 
-  async *#say(text: string, pieces: number, delayMs: number, signal: AbortSignal): AsyncGenerator<AgentEvent, void, void> {
+  async *#say(
+    text: string,
+    pieces: number,
+    delayMs: number,
+    signal: AbortSignal,
+  ): AsyncGenerator<AgentEvent, void, void> {
     const letters = [...text]
     const size = Math.max(1, Math.ceil(letters.length / pieces))
     for (let from = 0; from < letters.length; from += size) {
@@ -83,8 +88,17 @@ export class Scripted implements AgentAdapter {
     }
   }
 
-  async *#pretend(step: Extract<Step, { tool: string }>, callId: string, signal: AbortSignal): AsyncGenerator<AgentEvent, void, void> {
-    const call = { type: "tool", callId, toolName: step.tool, ...(step.args === undefined ? {} : { args: step.args }) } as const
+  async *#pretend(
+    step: Extract<Step, { tool: string }>,
+    callId: string,
+    signal: AbortSignal,
+  ): AsyncGenerator<AgentEvent, void, void> {
+    const call = {
+      type: "tool",
+      callId,
+      toolName: step.tool,
+      ...(step.args === undefined ? {} : { args: step.args }),
+    } as const
     yield { ...call, status: "running" }
     if (step.delayMs > 0) await this.#options.clock.sleep(step.delayMs, signal)
     if (step.error !== undefined) yield { ...call, status: "error", error: step.error }
@@ -101,7 +115,8 @@ export class Scripted implements AgentAdapter {
     try {
       group.stdin.end()
       let output = ""
-      for await (const line of textLines(group.stdout, resultCharsMax)) output = (output + line).slice(0, resultCharsMax)
+      for await (const line of textLines(group.stdout, resultCharsMax))
+        output = (output + line).slice(0, resultCharsMax)
       const { code } = await group.exited
       signal.throwIfAborted()
       if (code === 0) yield { ...call, status: "completed", result: output }
@@ -112,7 +127,11 @@ export class Scripted implements AgentAdapter {
     }
   }
 
-  async *#ask(step: Extract<Step, { question: string }>, questionId: string, signal: AbortSignal): AsyncGenerator<AgentEvent, void, void> {
+  async *#ask(
+    step: Extract<Step, { question: string }>,
+    questionId: string,
+    signal: AbortSignal,
+  ): AsyncGenerator<AgentEvent, void, void> {
     // Asked before it is told, so that no answer can come too early.
     const answer = this.#questions.ask(questionId, signal)
     answer.catch(() => undefined)

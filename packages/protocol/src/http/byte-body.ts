@@ -21,6 +21,13 @@ export async function sendBytes(asked: Asked<Stream>, given: Record<string, unkn
   return new Response(body, { status: part ? 206 : 200, headers: headersOf(entry, part, size) })
 }
 
+/** What the bytes would come with. */
+export async function sendHead(asked: Asked<Stream>, given: Record<string, unknown>): Promise<Response> {
+  const { entry } = asked
+  const size = entry.size ? { "content-length": String(await sizeOf(asked, entry.size, given)) } : {}
+  return new Response(null, { headers: { ...headersOf(entry, undefined, undefined), ...size } })
+}
+
 async function sizeOf({ ask }: Asked<Stream>, { call, field }: Size, given: object): Promise<number> {
   const answer = (await ask(call, given)) as Record<string, unknown>
   const size = answer[field]

@@ -5,9 +5,11 @@ import { isFeed, isStream, type Entry } from "../contract.ts"
 
 const bodyBytesMax = 1024 * 1024
 
+const bodiless: ReadonlySet<string> = new Set(["GET", "HEAD", "DELETE"])
+
 /** What a request gives as input, not checked yet: its body or its query, and what its path names, which wins. */
 export async function givenInput(c: HonoContext, entry: Entry): Promise<Record<string, unknown>> {
-  const hasNoBody = c.req.method === "GET" || c.req.method === "DELETE"
+  const hasNoBody = bodiless.has(c.req.method)
   const isBytes = isStream(entry) && entry.body === "bytes"
   const given = hasNoBody || isBytes ? queryOf(c) : await readBody(c)
   const resumed = isFeed(entry) ? lastEventId(c) : {}

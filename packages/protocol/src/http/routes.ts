@@ -5,7 +5,7 @@ import { isCall, isFeed, isStream, requestKeyCharsMax, type Call, type Feed, typ
 import type { Caller, Context, Contract, Entry, Handlers, Numbered } from "../contract.ts"
 import { describeIssues } from "../issues.ts"
 import { respond, type Asked } from "./asked.ts"
-import { sendBytes, takeBytes } from "./byte-body.ts"
+import { sendBytes, sendHead, takeBytes } from "./byte-body.ts"
 import { feedEvents } from "./events.ts"
 import { givenInput } from "./input.ts"
 import { sendJson } from "./json.ts"
@@ -65,6 +65,7 @@ async function answerOf(entry: Entry, asked: Unbound): Promise<Response> {
   if (isUpgrade(asked.c)) throw new Fault("invalid", "there is no WebSocket here")
   const given = await givenInput(asked.c, entry)
   if (isCall(entry)) return answerCall(entry, asked, given)
+  if (asked.c.req.method === "HEAD") return answerHead(entry, asked, given)
   if (isFeed(entry)) return answerFeed(entry, asked, given)
   if (entry.body === "result") return sendResult({ ...asked, entry }, given)
   return asked.c.req.method === "GET" ? sendBytes({ ...asked, entry }, given) : takeBytes({ ...asked, entry }, given)
@@ -80,6 +81,12 @@ function keyOf(c: HonoContext): string | undefined {
   throw new Fault("invalid", `Idempotency-Key: 1 to ${requestKeyCharsMax} characters`)
 }
 
+/** Nobody would read what a feed or a stream says: it must not begin. */
+async function answerHead(entry: Feed | Stream, asked: Unbound, given: Record<string, unknown>): Promise<Response> {
+  if (isStream(entry) && entry.body === "bytes") return sendHead({ ...asked, entry }, given)
+  throw new Fault("invalid", "ask for this with GET")
+}
+
 function answerFeed(entry: Feed, asked: Unbound, given: object): Response {
   return feedEvents({ ...asked, entry }, asked.ask(asked.name, given) as AsyncIterable<Numbered<unknown>>)
 }
@@ -88,8 +95,10 @@ function answerWebSocket(entry: Entry, asked: Unbound): Promise<Response> {
   return webSocket({ ...asked, entry: entry as Stream }, { ...asked.c.req.query(), ...asked.c.req.param() })
 }
 
+/** One header alone asks for nothing: the server underneath takes that for a plain request, too. */
 function isUpgrade(c: HonoContext): boolean {
-  return c.req.header("upgrade")?.toLowerCase() === "websocket"
+  const isMeant = c.req.header("connection")?.toLowerCase().includes("upgrade") ?? false
+  return isMeant && c.req.header("upgrade")?.toLowerCase() === "websocket"
 }
 
 /** Aborts with a reason we know: what the server underneath gives as one is a text, which would look like a bug. */

@@ -34,7 +34,7 @@ export class WebSockets implements Disposable {
       socket.once("close", () => this.#asked.delete(socket))
       if (request.headers.upgrade?.toLowerCase() === "websocket") return upgrade?.call(server, request, socket, head)
       socket.on("error", () => undefined)
-      socket.end(refusedUpgrade)
+      socket.end(request.method === "HEAD" ? refusedHead : refusedHead + refusal)
     })
   }
 
@@ -48,7 +48,7 @@ export class WebSockets implements Disposable {
 type Upgrade = [request: IncomingMessage, socket: Duplex, head: Buffer]
 
 const refusal = JSON.stringify({ error: { code: "invalid", message: "there is nothing here to upgrade to" } })
-const refusedUpgrade = `HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: ${refusal.length}\r\n\r\n${refusal}`
+const refusedHead = `HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: ${refusal.length}\r\n\r\n`
 
 /**
  * A stream on a WebSocket. The first message is its input. After that, text messages are its messages and binary ones its

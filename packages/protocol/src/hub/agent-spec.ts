@@ -17,13 +17,10 @@ export const AgentSpec = z
     z.object({
       adapter: z.literal("command"),
       ...Program,
-      speaks: z
-        .enum(["lines", "stream-json"])
-        .default("lines")
-        .meta({
-          description:
-            "`lines`: started for each prompt, which is its last argument; what it prints is the answer. `stream-json`: lives on, as Claude Code with `--input-format stream-json --output-format stream-json`.",
-        }),
+      speaks: z.enum(["lines", "stream-json"]).default("lines").meta({
+        description:
+          "`lines`: started for each prompt, which is its last argument; what it prints is the answer. `stream-json`: lives on, as Claude Code with `--input-format stream-json --output-format stream-json`.",
+      }),
       permissions: z
         .enum(["allow", "ask"])
         .default("allow")

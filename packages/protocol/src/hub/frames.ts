@@ -4,7 +4,12 @@ import { ProcessTruth } from "./messages.ts"
 const Seq = z.int().min(0)
 
 /** First on every connection, from the supervisor and then from the hub: which link this is, and what of it has arrived. */
-export const Resume = z.object({ type: z.literal("resume"), link: z.string().min(1).max(64), ack: Seq, truth: ProcessTruth.optional() })
+export const Resume = z.object({
+  type: z.literal("resume"),
+  link: z.string().min(1).max(64),
+  ack: Seq,
+  truth: ProcessTruth.optional(),
+})
 export type Resume = z.output<typeof Resume>
 /** Every 30 s from the supervisor; a hub that hears none for a while looks whether it is there. */
 export const Ping = z.object({ type: z.literal("ping"), ack: Seq, truth: ProcessTruth.optional() })

@@ -46,7 +46,11 @@ export class HubSocket implements Wire {
       throw new Fault("unauthenticated", `a supervisor was turned away: ${refusal}`)
     }
     return new Promise((resolve) => {
-      server.handleUpgrade(request as never, stream, head, (socket) => resolve(new HubSocket(socket, options.clock)))
+      server.handleUpgrade(request as never, stream, head, (socket) => {
+        resolve(new HubSocket(socket, options.clock))
+        // It was paused after its head.
+        stream.resume()
+      })
     })
   }
 

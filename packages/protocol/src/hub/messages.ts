@@ -1,5 +1,15 @@
 import { z } from "zod"
-import { AgentStatus, Attachment, ChannelKey, partBytesMax, promptCharsMax, ToolStatus, TurnCause, TurnReason, Usage } from "./words.ts"
+import {
+  AgentStatus,
+  Attachment,
+  ChannelKey,
+  partBytesMax,
+  promptCharsMax,
+  ToolStatus,
+  TurnCause,
+  TurnReason,
+  Usage,
+} from "./words.ts"
 
 const Id = z.string().min(1).max(128)
 const channel = { channel: ChannelKey }
@@ -63,7 +73,13 @@ export const HubUp = z.discriminatedUnion("type", [
   z.object({ type: z.literal("agentStatus"), status: AgentStatus, detail: z.string().max(1_024).optional() }),
   z.object({ type: z.literal("title"), ...channel, title: z.string().max(256) }),
   z.object({ type: z.literal("models"), models: z.array(z.string().max(256)).max(1_000) }),
-  z.object({ type: z.literal("model-switched"), messageId: Id, from: z.string().max(256), to: z.string().max(256), cause: TurnCause }),
+  z.object({
+    type: z.literal("model-switched"),
+    messageId: Id,
+    from: z.string().max(256),
+    to: z.string().max(256),
+    cause: TurnCause,
+  }),
   z.object({ type: z.literal("files-changed"), paths: z.array(z.string().max(4_095)).max(1_000) }),
   z.object({
     type: z.literal("git-state"),

@@ -82,7 +82,7 @@ class Pair {
 
   settle(): void {
     this.connect()
-    for (let quiet = 0; quiet < 3; ) {
+    for (let quiet = 0; quiet < 3;) {
       const isBusy = this.left.arriving.length + this.right.arriving.length + this.#later.length > 0
       this.step(this.left)
       this.step(this.right)

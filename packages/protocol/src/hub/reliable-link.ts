@@ -167,7 +167,11 @@ export class ReliableLink<Out extends object, In extends { readonly type: string
   }
 
   #pump(): void {
-    while (this.isTogether && this.#flying.length < hubLimits.flightMessages && this.#flyingBytes < hubLimits.flightBytes) {
+    while (
+      this.isTogether &&
+      this.#flying.length < hubLimits.flightMessages &&
+      this.#flyingBytes < hubLimits.flightBytes
+    ) {
       const [next] = this.#options.memory.after(this.#flown, 1)
       if (!next) return
       this.#flown = next.seq
@@ -199,7 +203,8 @@ export class ReliableLink<Out extends object, In extends { readonly type: string
 
   #move(move: keyof typeof moves): void {
     const { from, to } = moves[move]
-    if (!(from as readonly State[]).includes(this.#state)) throw new Fault("invalid", `a link that is ${this.#state} cannot ${move}`)
+    if (!(from as readonly State[]).includes(this.#state))
+      throw new Fault("invalid", `a link that is ${this.#state} cannot ${move}`)
     this.#state = to
   }
 }

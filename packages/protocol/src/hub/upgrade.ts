@@ -42,6 +42,8 @@ export function readUpgrade(stream: Duplex): Promise<{ readonly request: Upgrade
       settle(() => resolve({ request, head: kept.subarray(at + end.length) }))
     }
     stream.on("data", hear).on("close", gone).on("error", gone).on("end", gone)
+    // It may have been paused until somebody reads it.
+    stream.resume()
   })
 }
 
@@ -49,6 +51,9 @@ function parse(text: string): Upgrade | undefined {
   const [first = "", ...lines] = text.split("\r\n")
   const [method, url, version] = first.split(" ")
   if (method === undefined || url === undefined || version !== "HTTP/1.1") return undefined
-  const headers = lines.map((line) => [line.slice(0, line.indexOf(":")).toLowerCase(), line.slice(line.indexOf(":") + 1).trim()])
+  const headers = lines.map((line) => [
+    line.slice(0, line.indexOf(":")).toLowerCase(),
+    line.slice(line.indexOf(":") + 1).trim(),
+  ])
   return { method, url, headers: Object.fromEntries(headers) as Record<string, string> }
 }

@@ -56,7 +56,10 @@ export const Attachment = z
     type: z.literal("file"),
     mime: z.string().max(128),
     filename: z.string().max(255).optional(),
-    url: z.string().max(4_096).meta({ description: "Where it is: a path in the sandbox as `file:///workspace/a.png`." }),
+    url: z
+      .string()
+      .max(4_096)
+      .meta({ description: "Where it is: a path in the sandbox as `file:///workspace/a.png`." }),
   })
   .meta({ id: "Attachment" })
 

@@ -13,7 +13,11 @@ const agentConfig = z.object({
 export const StdioCommand = z.discriminatedUnion("cmd", [
   z.object({
     cmd: z.literal("start"),
-    repo: z.string().max(2_048).optional().meta({ description: "`owner/name`, a URL, or nothing: the folder as it is." }),
+    repo: z
+      .string()
+      .max(2_048)
+      .optional()
+      .meta({ description: "`owner/name`, a URL, or nothing: the folder as it is." }),
     branch: z.string().max(256).optional(),
     prompt: z.string().max(1_000_000).default(""),
     agent_config: agentConfig.optional(),

@@ -44,13 +44,22 @@ export const Agent = z
   })
   .meta({ id: "Agent", description: "The agent of a session, as it is now." })
 
-const InChat = { chatId: z.string(), messageId: z.string(), seq: z.int().meta({ description: "Its number in the chat: what a message with this `changedSeq` already has." }) }
+const InChat = {
+  chatId: z.string(),
+  messageId: z.string(),
+  seq: z.int().meta({ description: "Its number in the chat: what a message with this `changedSeq` already has." }),
+}
 
 /** New kinds of items may come: a reader passes over those it does not know. */
 export const FeedItem = z
   .discriminatedUnion("type", [
     z.object({ type: z.literal("message.create"), message: ChatMessage }),
-    z.object({ type: z.literal("message.part.text-delta"), ...InChat, part: z.enum(["text", "reasoning"]), delta: z.string() }),
+    z.object({
+      type: z.literal("message.part.text-delta"),
+      ...InChat,
+      part: z.enum(["text", "reasoning"]),
+      delta: z.string(),
+    }),
     z.object({ type: z.literal("message.part.tool-update"), ...InChat, part: ChatPart }),
     z.object({ type: z.literal("message.finalize"), message: ChatMessage }),
     z.object({ type: z.literal("message.reverted"), chatId: z.string(), messageIds: z.array(z.string()) }),

@@ -31,6 +31,9 @@ export const Environment = z
   .refine((env) => Object.keys(env).length <= 256, "at most 256 variables")
   .meta({ id: "Environment", examples: [{ NODE_ENV: "test" }] })
 
+/** Less than what a sandbox writes to start at all. */
+const diskBytesMin = 1024 * 1024
+
 export const Limits = z
   .object({
     cpus: z.number().min(0.01).max(1024).meta({ description: "1 unless said." }),
@@ -45,7 +48,8 @@ export const Limits = z
       .int()
       .min(0)
       .max(2 ** 50)
-      .meta({ description: "Of everything it writes, 10 GiB unless said; 0 asks for no limit." }),
+      .refine((bytes) => bytes === 0 || bytes >= diskBytesMin, "0, or at least 1 MiB")
+      .meta({ description: "Of everything it writes, 10 GiB unless said; at least 1 MiB; 0 asks for no limit." }),
     mayBeUnlimited: z.literal(true).optional().meta({
       description: "Where this machine cannot limit memory, cpu and processes: run without, instead of not at all.",
     }),

@@ -4,6 +4,8 @@ import { page, pageInput } from "./page.ts"
 
 const pathCharsMax = 4_096
 const limitBytesMax = 2 ** 50
+/** Less than what a disk needs to hold a folder at all cannot be kept to. */
+const limitBytesMin = 1024 * 1024
 
 export const WorkspaceName = z
   .string()
@@ -51,7 +53,13 @@ export const workspaceCalls = contract({
     doc: "Make a workspace.",
     in: z.object({
       name: WorkspaceName,
-      limitBytes: z.int().min(0).max(limitBytesMax).optional().meta({ description: "0 asks for no limit." }),
+      limitBytes: z
+        .int()
+        .min(0)
+        .max(limitBytesMax)
+        .refine((bytes) => bytes === 0 || bytes >= limitBytesMin, "0, or at least 1 MiB")
+        .optional()
+        .meta({ description: "At least 1 MiB; 0 asks for no limit." }),
     }),
     out: Workspace,
   },

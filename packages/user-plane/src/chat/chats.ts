@@ -105,7 +105,18 @@ export class Chats {
         `INSERT INTO chat_messages (chat_n, seq, id, role, parts, parts_seq, changed_seq, bytes, changes, state, created_at, meta)
          VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?)`,
         [
-          ...[this.#n(chatId), seq, id, message.role, parts, seq, seq, bytes, message.state ?? "final", this.#clock.now()],
+          ...[
+            this.#n(chatId),
+            seq,
+            id,
+            message.role,
+            parts,
+            seq,
+            seq,
+            bytes,
+            message.state ?? "final",
+            this.#clock.now(),
+          ],
           message.meta ? JSON.stringify(message.meta) : null,
         ],
       )

@@ -5,7 +5,11 @@ export const egressPort = 3128
  * What makes ordinary programs use the proxy: for every command in a sandbox with the network `proxy`. Loopback is the sandbox's own,
  * and is not proxied. Names are resolved by the proxy: there is no DNS inside.
  */
-export function proxyEnvironment(port: number = egressPort): Record<string, string> {
+export function proxyEnvironment(port: number = egressPort): Readonly<Record<string, string>> {
+  return port === egressPort ? usual : environmentOf(port)
+}
+
+function environmentOf(port: number): Record<string, string> {
   const http = `http://127.0.0.1:${port}`
   const variables = {
     HTTP_PROXY: http,
@@ -27,3 +31,5 @@ function unusual(http: string): Record<string, string> {
     ELECTRON_GET_USE_PROXY: "1",
   }
 }
+
+const usual = environmentOf(egressPort)

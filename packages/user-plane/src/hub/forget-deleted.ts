@@ -8,7 +8,7 @@ import type { Hub } from "./hub.ts"
 export function forgetDeleted(events: Journal<z.output<typeof SessionEvent>>, hub: Hub): AsyncDisposable {
   const stop = new AbortController()
   const follow = async (): Promise<void> => {
-    for (let after = events.last; !stop.signal.aborted; ) {
+    for (let after = events.last; !stop.signal.aborted;) {
       try {
         for await (const { seq, item } of events.read(after, stop.signal)) {
           after = seq

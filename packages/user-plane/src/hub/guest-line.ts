@@ -121,7 +121,8 @@ export class GuestLine {
       } catch (failure) {
         if (this.#guest === guest) log("debug", "hub.connect", { session, attempt, message: messageOf(failure) })
       }
-      if (this.#guest === guest) await clock.sleep(backoffMs(attempt + 1, sessionHubLimits.reconnect), signal).catch(() => undefined)
+      if (this.#guest === guest)
+        await clock.sleep(backoffMs(attempt + 1, sessionHubLimits.reconnect), signal).catch(() => undefined)
     }
   }
 
@@ -129,7 +130,9 @@ export class GuestLine {
     const { clock, signal } = this.#parts
     // What it said last is still read: its process and its connection end on different ways.
     const patience = new AbortController()
-    const late = clock.sleep(sessionHubLimits.lastWordsMs, AbortSignal.any([signal, patience.signal])).catch(() => undefined)
+    const late = clock
+      .sleep(sessionHubLimits.lastWordsMs, AbortSignal.any([signal, patience.signal]))
+      .catch(() => undefined)
     if (this.#socket) await Promise.race([this.#socket.closed, late])
     patience.abort()
     if (this.#guest !== guest || signal.aborted) return

@@ -15,7 +15,10 @@ export function agentHandlers(hub: Hub, idOf: (which: string) => string): Handle
       return done
     },
     "agent.prompt": async ({ session, text, channel, mode, messageId, model, attachments }) => {
-      const wishes = { ...(model === undefined ? {} : { model }), ...(attachments === undefined ? {} : { attachments }) }
+      const wishes = {
+        ...(model === undefined ? {} : { model }),
+        ...(attachments === undefined ? {} : { attachments }),
+      }
       return of(session).prompt({ text, channel, mode, messageId, wishes })
     },
     "agent.answer": async ({ session, questionId, answer }) => {

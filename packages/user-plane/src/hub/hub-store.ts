@@ -17,7 +17,10 @@ export interface AgentRecord {
   readonly link?: string | undefined
 }
 
-export interface NewPrompt extends Pick<PromptRecord, "id" | "channel" | "chatId" | "content" | "wishes" | "mode" | "dueAt"> {
+export interface NewPrompt extends Pick<
+  PromptRecord,
+  "id" | "channel" | "chatId" | "content" | "wishes" | "mode" | "dueAt"
+> {
   readonly isFirst: boolean
 }
 
@@ -44,7 +47,9 @@ export class HubStore {
 
   /** Tokens are kept as what can be compared, not as what can be used. */
   sessionOf(token: string): string | undefined {
-    return this.#database.get("SELECT session FROM agents WHERE token = ?", [digest(token)], (row) => String(row["session"]))
+    return this.#database.get("SELECT session FROM agents WHERE token = ?", [digest(token)], (row) =>
+      String(row["session"]),
+    )
   }
 
   putAgent(session: string, spec: AgentSpec, now: number): void {
@@ -95,7 +100,10 @@ export class HubStore {
 
   channels(session: string): { channel: string; chatId: string }[] {
     const sql = "SELECT * FROM agent_channels WHERE session = ? ORDER BY channel"
-    return this.#database.all(sql, [session], (row) => ({ channel: String(row["channel"]), chatId: String(row["chat_id"]) }))
+    return this.#database.all(sql, [session], (row) => ({
+      channel: String(row["channel"]),
+      chatId: String(row["chat_id"]),
+    }))
   }
 
   addPrompt(session: string, prompt: NewPrompt, now: number): PromptRecord {
@@ -103,7 +111,15 @@ export class HubStore {
       `INSERT INTO agent_prompts (session, id, channel, chat_id, content, wishes, mode, state, rank, due_at, tries, created_at)
        VALUES (?, ?, ?, ?, ?, ?, ?, 'queued', ?, ?, 0, ?)`,
       [
-        ...[session, prompt.id, prompt.channel, prompt.chatId, prompt.content, JSON.stringify(prompt.wishes), prompt.mode],
+        ...[
+          session,
+          prompt.id,
+          prompt.channel,
+          prompt.chatId,
+          prompt.content,
+          JSON.stringify(prompt.wishes),
+          prompt.mode,
+        ],
         ...[prompt.isFirst ? -1 : 0, prompt.dueAt, now],
       ],
     )
@@ -122,7 +138,8 @@ export class HubStore {
 
   /** Those of its channel that are collected wait for the newest of them. */
   postpone(session: string, channel: string, dueAt: number): void {
-    const sql = "UPDATE agent_prompts SET due_at = ? WHERE session = ? AND channel = ? AND state = 'queued' AND mode = 'collect'"
+    const sql =
+      "UPDATE agent_prompts SET due_at = ? WHERE session = ? AND channel = ? AND state = 'queued' AND mode = 'collect'"
     this.#database.run(sql, [dueAt, session, channel])
   }
 
@@ -150,7 +167,11 @@ export class HubStore {
   }
 
   questions(session: string): QuestionData[] {
-    return this.#database.all("SELECT * FROM agent_questions WHERE session = ? ORDER BY asked_at", [session], questionOf)
+    return this.#database.all(
+      "SELECT * FROM agent_questions WHERE session = ? ORDER BY asked_at",
+      [session],
+      questionOf,
+    )
   }
 
   ask(session: string, promptId: string, question: QuestionData): void {

@@ -40,7 +40,8 @@ export class Hub implements AsyncDisposable {
 
   of(session: string): SessionHub {
     const hub = this.#sessions.get(session)
-    if (!hub) throw new Fault("not_found", "the session has no agent", { hint: "agent.start", subject: `session:${session}` })
+    if (!hub)
+      throw new Fault("not_found", "the session has no agent", { hint: "agent.start", subject: `session:${session}` })
     return hub
   }
 

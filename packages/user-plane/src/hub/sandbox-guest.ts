@@ -51,11 +51,15 @@ export class SandboxGuest implements Guest {
   static async launch(sandbox: Sandbox, how: LaunchOptions, signal: AbortSignal): Promise<SandboxGuest> {
     await new Files(sandbox).write(supervisorPath, await readFile(how.program), { parents: true, mode: 0o600 }, signal)
     const argv = ["node", supervisorPath, "--bootstrap-stdin"]
-    const request = { op: "spawn" as const, argv, env: how.env, cwd: how.cwd, stdin: true, detached: true }
+    const env = { ...how.env, [mark]: "1" }
+    const request = { op: "spawn" as const, argv, env, cwd: how.cwd, stdin: true, detached: true }
     await using spawn = new Operation(await sandbox.connect(signal), request, signal)
     const { pid } = await spawn.event("started").catch((failure: unknown) => {
       if (Fault.from(failure).code !== "not_found") throw failure
-      throw new Fault("unsupported", "agents need node in the image", { cause: failure, hint: "use an image with Node.js, such as host" })
+      throw new Fault("unsupported", "agents need node in the image", {
+        cause: failure,
+        hint: "use an image with Node.js, such as host",
+      })
     })
     const operation = await attach(sandbox, pid, 0)
     const guest = new SandboxGuest(sandbox, pid, operation, true)
@@ -87,7 +91,10 @@ export class SandboxGuest implements Guest {
       for (;;) {
         const item = await this.#operation.next()
         if (item instanceof Chunk) this.#hear(item)
-        else if (item.ev === "exit") return oom.reason(item) === "oom" ? "oom" : "orphaned"
+        else if (item.ev === "exit") {
+          await sweep(this.#sandbox)
+          return oom.reason(item) === "oom" ? "oom" : "orphaned"
+        }
       }
     } catch (failure) {
       // Whoever has left hears of no end; otherwise the sandbox has gone, and it with it.
@@ -110,6 +117,24 @@ export interface LaunchOptions {
   readonly env: Record<string, string>
   readonly cwd: string
   readonly bootstrap: Bootstrap
+}
+
+/** In the environment of a supervisor, and so of everything it starts. */
+const mark = "WARREN_AGENT"
+const sweepMs = 10_000
+const sweepScript = `for p in /proc/[0-9]*; do grep -qz '^${mark}=' "$p/environ" 2>&- && kill -9 "\${p#/proc/}"; done 2>&-; true`
+
+/** What a supervisor left behind goes: nobody would hear what an agent without one does, and the next one would have to share with it. */
+async function sweep(sandbox: Sandbox): Promise<void> {
+  try {
+    const signal = AbortSignal.timeout(sweepMs)
+    const request = { op: "spawn" as const, argv: ["sh", "-c", sweepScript], timeoutMs: sweepMs }
+    await using operation = new Operation(await sandbox.connect(signal), request, signal)
+    await operation.event("started")
+    await operation.event("exit")
+  } catch {
+    // The sandbox is gone, and with it everything in it.
+  }
 }
 
 async function attach(sandbox: Sandbox, pid: number, after: number): Promise<Operation> {

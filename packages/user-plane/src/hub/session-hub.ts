@@ -3,6 +3,7 @@ import type { Clock } from "@warren/base/clock.ts"
 import { Fault, messageOf } from "@warren/base/fault.ts"
 import { newId } from "@warren/base/id.ts"
 import type { Log } from "@warren/base/log.ts"
+import { retry } from "@warren/base/retry.ts"
 import type { AgentSpec } from "@warren/protocol/hub/agent-spec.ts"
 import type { Control } from "@warren/protocol/hub/frames.ts"
 import type { HubDown } from "@warren/protocol/hub/messages.ts"
@@ -113,7 +114,11 @@ export class SessionHub implements AsyncDisposable {
       if (mode === "collect") store.postpone(session, channel, dueAt)
       const added = { id: messageId, channel, chatId, content: text, wishes, mode, dueAt, isFirst: mode === "steer" }
       const made = store.addPrompt(session, added, clock.now())
-      const told: Item[] = [...opened, { type: "message.create", message }, { type: "prompt", prompt: shownPrompt(made) }]
+      const told: Item[] = [
+        ...opened,
+        { type: "message.create", message },
+        { type: "prompt", prompt: shownPrompt(made) },
+      ]
       return { record: made, items: told }
     })
     this.#tell(items)
@@ -129,7 +134,8 @@ export class SessionHub implements AsyncDisposable {
       if (ids.length > 0) this.#push({ type: "answer", questionId, answer })
       return ids
     })
-    if (closed === undefined) throw new Fault("not_found", `nobody asks ${questionId}`, { subject: `question:${questionId}` })
+    if (closed === undefined)
+      throw new Fault("not_found", `nobody asks ${questionId}`, { subject: `question:${questionId}` })
     this.line.flush()
     this.#tell([{ type: "question.closed", id: questionId, answer }])
   }
@@ -161,7 +167,8 @@ export class SessionHub implements AsyncDisposable {
       this.#push({ type: "revert", messageId, channel })
       return chats.revert(chatId, messageId).map(({ id }) => id)
     })
-    for (const { id } of store.openPrompts(session).filter(({ id: one }) => reverted.includes(one))) this.#end(id, canceled)
+    for (const { id } of store.openPrompts(session).filter(({ id: one }) => reverted.includes(one)))
+      this.#end(id, canceled)
     this.line.flush()
     this.#tell([{ type: "message.reverted", chatId, messageIds: reverted }])
     return reverted
@@ -253,7 +260,7 @@ export class SessionHub implements AsyncDisposable {
 
   async #turn(prompt: PromptRecord, signal: AbortSignal): Promise<void> {
     using stay = await this.#parts.places.stay(this.#parts.session, signal)
-    await this.#join(stay, signal)
+    await this.#insistOnJoining(stay, signal)
     signal.throwIfAborted()
     this.#send(prompt)
     await this.#settled(prompt.id)
@@ -271,6 +278,12 @@ export class SessionHub implements AsyncDisposable {
       this.line.follow(guest)
     }
     await this.#settled(sent)
+  }
+
+  /** A supervisor that dies at once is given another chance. */
+  #insistOnJoining(stay: Stay, signal: AbortSignal): Promise<void> {
+    const { clock } = this.#parts
+    return retry(() => this.#join(stay, signal), { triesMax: limits.triesMax, ...limits.reconnect, signal, clock })
   }
 
   /** There is a supervisor, and it is connected. */
@@ -322,11 +335,15 @@ export class SessionHub implements AsyncDisposable {
   #collect(prompt: PromptRecord): { content: string; items: Item[] } {
     if (prompt.mode !== "collect") return { content: prompt.content, items: [] }
     const { store, session } = this.#parts
-    const isAlike = (one: PromptRecord): boolean => one.mode === "collect" && one.state === "queued" && one.channel === prompt.channel
+    const isAlike = (one: PromptRecord): boolean =>
+      one.mode === "collect" && one.state === "queued" && one.channel === prompt.channel
     const others = store.openPrompts(session).filter((one) => isAlike(one) && one.id !== prompt.id)
     const content = [prompt, ...others].map((one) => one.content).join("\n\n")
     store.setContent(session, prompt.id, content)
-    const items = others.map(({ id }): Item => ({ type: "prompt", prompt: shownPrompt(store.move(session, id, "end")) }))
+    const items = others.map(({ id }): Item => ({
+      type: "prompt",
+      prompt: shownPrompt(store.move(session, id, "end")),
+    }))
     return { content, items }
   }
 
@@ -383,11 +400,14 @@ export class SessionHub implements AsyncDisposable {
     if (frame.type !== "ping" || !frame.truth) return
     const { store, session } = this.#parts
     const { turns } = frame.truth
-    const lost = store.openPrompts(session).filter(({ id, state }) => state === "sent" && !turns.includes(id) && !store.isInOutbox(session, id))
+    const lost = store
+      .openPrompts(session)
+      .filter(({ id, state }) => state === "sent" && !turns.includes(id) && !store.isInOutbox(session, id))
     this.#missing = lost.length > 0 ? this.#missing + 1 : 0
     if (this.#missing < limits.missingMax) return
     this.#missing = 0
-    for (const { id } of lost) this.#end(id, { reason: "lost", cause: "orphaned", error: "the supervisor knows nothing of it" })
+    for (const { id } of lost)
+      this.#end(id, { reason: "lost", cause: "orphaned", error: "the supervisor knows nothing of it" })
   }
 
   /** Whoever does not heed an abort is ended. */
@@ -404,7 +424,9 @@ export class SessionHub implements AsyncDisposable {
     store.transaction(() => this.#push({ type: "stop" }))
     this.line.flush()
     const patience = new AbortController()
-    const late = clock.sleep(limits.stopMs, AbortSignal.any([patience.signal, this.#over.signal])).catch(() => undefined)
+    const late = clock
+      .sleep(limits.stopMs, AbortSignal.any([patience.signal, this.#over.signal]))
+      .catch(() => undefined)
     await Promise.race([guest.ended, late])
     patience.abort()
     await guest.kill()

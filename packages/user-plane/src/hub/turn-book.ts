@@ -68,7 +68,13 @@ export class TurnBook {
       case "title":
         return this.#title(message.channel, message.title)
       case "agentStatus":
-        return [{ type: "agent.status", status: message.status, ...(message.detail === undefined ? {} : { detail: message.detail }) }]
+        return [
+          {
+            type: "agent.status",
+            status: message.status,
+            ...(message.detail === undefined ? {} : { detail: message.detail }),
+          },
+        ]
       case "models":
         return [message]
       case "model-switched":
@@ -77,7 +83,14 @@ export class TurnBook {
         return [{ type: "files.changed", paths: message.paths }]
       case "git-state": {
         const { branch, commit, dirty } = message
-        return [{ type: "git.state", ...(branch && { branch }), ...(commit && { commit }), ...(dirty !== undefined && { isDirty: dirty }) }]
+        return [
+          {
+            type: "git.state",
+            ...(branch && { branch }),
+            ...(commit && { commit }),
+            ...(dirty !== undefined && { isDirty: dirty }),
+          },
+        ]
       }
       case "error":
         return [message]
@@ -95,7 +108,12 @@ export class TurnBook {
   /** The message that is spoken in from now on. */
   #open(prompt: PromptRecord, turn: string, speaking: string): Item {
     const { store, session, chats } = this.#parts
-    const message = chats.append(prompt.chatId, { id: speaking, role: "assistant", state: "open", meta: { promptId: prompt.id } })
+    const message = chats.append(prompt.chatId, {
+      id: speaking,
+      role: "assistant",
+      state: "open",
+      meta: { promptId: prompt.id },
+    })
     store.speaks(session, prompt.id, turn, speaking)
     this.#turns.set(turn, { ...prompt, turn, speaking })
     return { type: "message.create", message }

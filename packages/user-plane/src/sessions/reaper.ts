@@ -15,10 +15,12 @@ export interface ReaperParts {
   readonly log: Log
 }
 
-/** Uses are written down this often. */
-const flushMs = 1_000
-/** Looked again at least this often, so that a mistake in the arithmetic of waiting heals. */
-const longestMs = 60_000
+/** Many changes in a moment are one look. */
+const settleMs = 20
+/** Uses are written down this often, and a mistake in the arithmetic of waiting heals. */
+const longestMs = 5_000
+/** Made once: an abort without a reason makes one each time, and this happens at every change. */
+const woken = new Fault("cancelled", "something has changed")
 /** After an action that failed. */
 const againMs = 5_000
 
@@ -39,12 +41,11 @@ export class Reaper implements AsyncDisposable {
 
   /** Something has changed. */
   wake(): void {
-    this.#wake.abort()
+    this.#wake.abort(woken)
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#stop.abort()
-    this.#wake.abort()
+    this.#stop.abort(woken)
     await this.#loop
     await Promise.all(this.#acts)
   }
@@ -54,9 +55,8 @@ export class Reaper implements AsyncDisposable {
       this.#wake = new AbortController()
       const waitMs = this.#look()
       await this.#flush()
-      // Never at once again: many uses in a moment are one look.
-      await this.#sleep(flushMs)
-      if (waitMs > flushMs) await this.#sleep(waitMs - flushMs)
+      await this.#sleep(waitMs, AbortSignal.any([this.#wake.signal, this.#stop.signal]))
+      await this.#sleep(settleMs, this.#stop.signal)
     }
   }
 
@@ -66,13 +66,12 @@ export class Reaper implements AsyncDisposable {
       this.#parts.sessions.flush()
     } catch (failure) {
       this.#parts.log("warn", "sessions.flush", { message: messageOf(failure) })
-      await this.#parts.clock.sleep(againMs, this.#stop.signal).catch(() => undefined)
+      await this.#sleep(againMs, this.#stop.signal)
     }
   }
 
-  async #sleep(ms: number): Promise<void> {
-    const wake = AbortSignal.any([this.#wake.signal, this.#stop.signal])
-    await this.#parts.clock.sleep(ms, wake).catch(() => undefined)
+  async #sleep(ms: number, signal: AbortSignal): Promise<void> {
+    await this.#parts.clock.sleep(ms, signal).catch(() => undefined)
   }
 
   /** Starts what is due; says how long nothing else will be. */

@@ -140,7 +140,8 @@ export class Sessions {
       if (entry.live && entry.record.state === "running") {
         const use = entry.begin()
         this.#book.touch(entry)
-        return new Use(entry.live, entry.record, use, () => this.#parts.wake())
+        // Nobody is woken: a use makes everything due later, never sooner.
+        return new Use(entry.live, entry.record, use)
       }
       await this.#book.turn(entry.id, (found) => this.#lives.awaken(found, signal))
     }

@@ -6,18 +6,15 @@ export class Use implements Disposable {
   readonly live: Live
   readonly record: SessionRecord
   readonly #use: Disposable
-  readonly #done: () => void
 
-  constructor(live: Live, record: SessionRecord, use: Disposable, done: () => void) {
+  constructor(live: Live, record: SessionRecord, use: Disposable) {
     this.live = live
     this.record = record
     this.#use = use
-    this.#done = done
   }
 
   [Symbol.dispose](): void {
     this.#use[Symbol.dispose]()
-    this.#done()
   }
 }
 

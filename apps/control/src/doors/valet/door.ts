@@ -98,7 +98,10 @@ async function create(ask: Ask, fields: Fields, publicUrl: URL, origin: { image?
 
 /** What the programs of valet look for; what the caller gives cannot take its place. */
 function environmentOf(fields: Fields): Record<string, string> {
-  const given = Object.entries((fields["envVars"] ?? {}) as Fields).map(([name, value]) => [name, String(value)])
+  const given = Object.entries((fields["envVars"] ?? {}) as Fields).map(([name, value]) => {
+    if (typeof value === "object") throw new Fault("invalid", `envVars: ${name} must be a string`)
+    return [name, String(value)]
+  })
   const files = fields["personaFiles"]
   const own = {
     DO_WS_URL: needed(fields, "doWsUrl"),

@@ -93,7 +93,10 @@ class HostGuest implements Guest {
 
   constructor(program: string, path: string, bootstrap: Bootstrap) {
     this.#path = path
-    const child = spawn(process.execPath, [program, "--bootstrap-stdin"], { detached: true, stdio: ["pipe", "pipe", "pipe"] })
+    const child = spawn(process.execPath, [program, "--bootstrap-stdin"], {
+      detached: true,
+      stdio: ["pipe", "pipe", "pipe"],
+    })
     this.#child = child
     child.stdin.on("error", () => undefined)
     child.stdin.write(bootstrapFrame(bootstrap))

@@ -1,0 +1,58 @@
+import { once } from "node:events"
+import { readFileSync } from "node:fs"
+import { WebSocket } from "ws"
+import { startControl } from "../control.ts"
+import { defineMetric } from "../metric.ts"
+import { Runner } from "../runner.ts"
+import { inParallel } from "../sandboxes.ts"
+
+const sockets = 1_000
+const atOnce = 20
+
+/** What the control plane needs for each of a thousand WebSockets that are attached to a program which says nothing. */
+export const metric = defineMetric({
+  name: "http.idle-sockets",
+  unit: "KB",
+  goal: { p50Max: 20 },
+  samples: { full: 3, quick: 1 },
+  async prepare(context) {
+    const runner = await Runner.start(context, { WARREN_POOL_MB: "0" })
+    const { port, token, pid } = await startControl(context, runner)
+    const { id } = await runner.create({ network: { mode: "none" } })
+    const process = await runner.call("process.spawn", { session: id, argv: ["sleep", "100000"] })
+    const url = `ws://127.0.0.1:${port}/v1/sessions/${id}/processes/${process.pid}/attach`
+    return { url, pid, headers: { authorization: `Bearer ${token}` } }
+  },
+  async run({ url, pid, headers }) {
+    // Once before, so that what is only needed once is not counted.
+    for (const socket of await attach(url, headers, atOnce)) await close(socket)
+    const before = rssKb(pid)
+    const open = await attach(url, headers, sockets)
+    const each = (rssKb(pid) - before) / sockets
+    await Promise.all(open.map(close))
+    return each
+  },
+})
+
+async function attach(url: string, headers: Record<string, string>, count: number): Promise<WebSocket[]> {
+  const open: WebSocket[] = []
+  await inParallel(atOnce, count, async () => {
+    const socket = new WebSocket(url, { headers, perMessageDeflate: false })
+    await once(socket, "open")
+    socket.send("{}")
+    // That it is attached.
+    await once(socket, "message")
+    open.push(socket)
+  })
+  return open
+}
+
+async function close(socket: WebSocket): Promise<void> {
+  const closed = once(socket, "close")
+  socket.terminate()
+  await closed
+}
+
+function rssKb(pid: number): number {
+  return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1] ?? 0)
+}
