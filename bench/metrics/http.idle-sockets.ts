@@ -40,14 +40,15 @@ async function attach(url: string, headers: Record<string, string>, count: numbe
     const socket = new WebSocket(url, { headers, perMessageDeflate: false })
     await once(socket, "open")
     socket.send("{}")
-    // That it is attached.
-    await once(socket, "message")
+    const [told] = (await once(socket, "message")) as [Buffer]
+    if (!told.includes("attached")) throw new Error(`it was not attached: ${told.toString()}`)
     open.push(socket)
   })
   return open
 }
 
 async function close(socket: WebSocket): Promise<void> {
+  if (socket.readyState === socket.CLOSED) return
   const closed = once(socket, "close")
   socket.terminate()
   await closed

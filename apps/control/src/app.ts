@@ -11,6 +11,7 @@ import type { TokenScope } from "@warren/protocol/token-scope.ts"
 import { userPlane } from "@warren/protocol/user-plane.ts"
 import { Hono } from "hono"
 import { stream } from "hono/streaming"
+import { acmeRoutes } from "./acme.ts"
 import type { Control } from "./control.ts"
 import { docsPage, docsPolicy } from "./docs-page.ts"
 import { sandkastenDoor } from "./doors/sandkasten/door.ts"
@@ -30,6 +31,10 @@ interface AppParts {
   readonly traces: Traces | undefined
   readonly publicUrl: URL
   readonly port: number
+  /** It shows a certificate itself. */
+  readonly hasTls?: boolean
+  /** Where an ACME client puts its answers; empty: nowhere. */
+  readonly acmeFolder?: string
   readonly clock: Clock
   readonly log: Log
   /** It is told to stop: what comes is still answered, but who balances load should send no more. */
@@ -44,7 +49,9 @@ export function app(parts: AppParts): Hono {
   const app = new Hono()
   answerFaults(app, log)
   app.use(observe(visits, { ...parts, gate }))
-  app.use(onlyOurs(parts.port, parts.publicUrl))
+  // Before the names are looked at: a certificate authority asks for whatever name the certificate is to have.
+  if (parts.acmeFolder) app.route("/", acmeRoutes(parts.acmeFolder))
+  app.use(onlyOurs(parts.port, parts.publicUrl, parts.hasTls ?? false))
   app.get("/health", (c) => {
     const isStopping = parts.isStopping()
     return c.json({ status: isStopping ? "stopping" : "ok", version }, isStopping ? 503 : 200)

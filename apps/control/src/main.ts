@@ -18,6 +18,7 @@ import { Metrics } from "./observe/metrics.ts"
 import { Traces } from "./observe/traces.ts"
 import { firstLink } from "./owner.ts"
 import { settings } from "./settings.ts"
+import { Tls } from "./tls.ts"
 
 process.umask(0o077)
 const config = load(settings, process.env)
@@ -33,7 +34,12 @@ if (!isSingle && me.uid === 0) {
 
 await using scope = new Scope()
 const folder = controlRootOf(config.home)
-const publicUrl = new URL(config.publicUrl || `http://localhost:${config.port}`)
+const tls = await Tls.open({ certificate: config.tlsCertificate, key: config.tlsKey }, log)
+if (tls) scope.use(tls)
+const publicUrl = new URL(config.publicUrl || `${tls ? "https" : "http"}://localhost:${config.port}`)
+if (tls && publicUrl.protocol !== "https:") {
+  throw new Fault("invalid", "with a certificate WARREN_PUBLIC_URL begins with https://")
+}
 const secret = config.oidcSecretFile === "" ? "" : (await readFile(config.oidcSecretFile, "utf8")).trim()
 const control = scope.use(
   await openControl({
@@ -59,16 +65,21 @@ metrics.gauge("warren_audit_waiting", "Audit entries that are not written yet.",
 const traces = config.otlp ? scope.use(new Traces(config.otlp, log)) : undefined
 const stop = new AbortController()
 const isStopping = (): boolean => stop.signal.aborted
-const { fetch } = app({ control, metrics, traces, publicUrl, port: config.port, clock, log, isStopping })
+const { port, acmeFolder } = config
+const hasTls = tls !== undefined
+const { fetch } = app({ control, metrics, traces, publicUrl, port, hasTls, acmeFolder, clock, log, isStopping })
 const sockets = scope.use(new WebSockets())
-const server = serve({ fetch, port: config.port, hostname: config.listen, websocket: sockets })
+const listening = { fetch, port, hostname: config.listen, websocket: sockets }
+const server = serve(tls ? { ...listening, createServer: () => tls.createServer() } : listening)
 sockets.guard(server)
 await once(server, "listening")
 scope.defer(async () => {
   control.watch.endFeeds()
+  tls?.endSessions()
   if (await drain(server, config.drainS * 1000, clock)) return
   const closed = once(server, "close")
   if ("closeAllConnections" in server) server.closeAllConnections()
+  tls?.cut()
   sockets[Symbol.dispose]()
   await closed
 })

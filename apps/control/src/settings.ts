@@ -10,6 +10,17 @@ export const settings = {
     "",
     "Where people find Warren (`https://warren.example`); http://localhost and the port when unset. With https cookies need it.",
   ),
+  tlsCertificate: text(
+    "WARREN_TLS_CERT",
+    "",
+    "The file with the certificate and its chain (PEM): with it and its key Warren speaks HTTPS. Read again when it changes.",
+  ),
+  tlsKey: text("WARREN_TLS_KEY", "", "The file with the certificate's key (PEM)."),
+  acmeFolder: text(
+    "WARREN_ACME_FOLDER",
+    "",
+    "Where an ACME client puts its answers, for `/.well-known/acme-challenge/`; none are given when unset.",
+  ),
   users: oneOf(
     "WARREN_USERS",
     "single",

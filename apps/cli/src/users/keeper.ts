@@ -42,14 +42,14 @@ async function connect(machine: Machine, signal: AbortSignal): Promise<RpcClient
 }
 
 const run = promisify(execFile)
-const unitsOf = (user: string): string[] => [`warren-runner@${user}.socket`, `warren-runner@${user}.service`]
+const unitOf = (user: string): string => `warren-runner@${user}.service`
 
 const systemd: Keeper = {
-  start: (user, signal) => systemctl(["enable", "--now", ...unitsOf(user)], signal),
-  stop: (user, signal) => systemctl(["disable", "--now", ...unitsOf(user)], signal),
+  start: (user, signal) => systemctl(["enable", "--now", unitOf(user)], signal),
+  stop: (user, signal) => systemctl(["disable", "--now", unitOf(user)], signal),
   async state(user, signal) {
-    const unit = `warren-runner@${user}.service`
-    const { stdout } = await run("systemctl", ["show", "--property=SubState", "--value", unit], { signal })
+    const asked = ["show", "--property=SubState", "--value", unitOf(user)]
+    const { stdout } = await run("systemctl", asked, { signal })
     return stdout.trim()
   },
 }

@@ -24,7 +24,10 @@ function openFile(path: string): number {
     return openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
   } catch (cause) {
     if (errnoOf(cause) === "ELOOP") throw new Fault("forbidden", `${path} is a link`, { cause })
-    throw new Fault("unavailable", `${path} cannot be read (${errnoOf(cause)})`, { cause, hint: "sudo warren launcher" })
+    throw new Fault("unavailable", `${path} cannot be read (${errnoOf(cause)})`, {
+      cause,
+      hint: "sudo warren launcher",
+    })
   }
 }
 

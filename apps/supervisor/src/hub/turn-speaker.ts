@@ -12,7 +12,10 @@ const partCharsMax = partBytesMax / 4
 const errorCharsMax = 8_192
 
 /** What happened in a turn, as the hub is told. */
-export function* toldOf(event: Exclude<AgentEvent, TurnEnd>, { turnId, messageId, channel }: Turn): Generator<HubUp> {
+export function* toldOf(
+  event: Exclude<AgentEvent, TurnEnd>,
+  { turnId, messageId, channel }: Turn,
+): Generator<HubUp, void, void> {
   switch (event.type) {
     case "text":
       for (const delta of pieces(event.text))
@@ -50,7 +53,7 @@ export function finalOf(end: TurnEnd, { turnId, messageId }: Turn): HubUp {
 }
 
 /** Not between the two halves of a letter. */
-function* pieces(text: string): Generator<string> {
+function* pieces(text: string): Generator<string, void, void> {
   for (let from = 0; from < text.length;) {
     let to = Math.min(text.length, from + partCharsMax)
     const last = text.charCodeAt(to - 1)

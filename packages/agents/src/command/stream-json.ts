@@ -105,7 +105,7 @@ export class StreamJson {
     return { events: [...this.#told(line.data)] }
   }
 
-  *#told(line: Exclude<Line, Permission>): Generator<AgentEvent> {
+  *#told(line: Exclude<Line, Permission>): Generator<AgentEvent, void, void> {
     if (line.type === "system") {
       this.sessionId = line.session_id ?? this.sessionId
       this.#model = line.model ?? this.#model
@@ -115,7 +115,7 @@ export class StreamJson {
     else yield* this.#end(line)
   }
 
-  *#piece(event: Extract<Line, { type: "stream_event" }>["event"]): Generator<AgentEvent> {
+  *#piece(event: Extract<Line, { type: "stream_event" }>["event"]): Generator<AgentEvent, void, void> {
     if (event.type === "message_start") this.#inPieces = event.message?.id
     if (event.type !== "content_block_delta" || !event.delta) return
     const { type, text, thinking } = event.delta
@@ -123,7 +123,7 @@ export class StreamJson {
     if (type === "thinking_delta" && thinking) yield { type: "text", text: thinking, part: "reasoning" }
   }
 
-  *#whole({ id, content }: Extract<Line, { type: "assistant" }>["message"]): Generator<AgentEvent> {
+  *#whole({ id, content }: Extract<Line, { type: "assistant" }>["message"]): Generator<AgentEvent, void, void> {
     const isKnown = id !== undefined && id !== null && id === this.#inPieces
     if (typeof content === "string") return yield this.#text(content)
     for (const block of content) {
@@ -139,7 +139,7 @@ export class StreamJson {
     return { type: "tool", callId, ...call, status: "running" }
   }
 
-  *#results(content: z.output<typeof Content>): Generator<AgentEvent> {
+  *#results(content: z.output<typeof Content>): Generator<AgentEvent, void, void> {
     if (typeof content === "string") return
     for (const block of content) {
       if (!("tool_use_id" in block)) continue
@@ -150,7 +150,7 @@ export class StreamJson {
     }
   }
 
-  *#end(line: Extract<Line, { type: "result" }>): Generator<AgentEvent> {
+  *#end(line: Extract<Line, { type: "result" }>): Generator<AgentEvent, void, void> {
     this.sessionId = line.session_id ?? this.sessionId
     const isBad = line.is_error === true || line.subtype !== "success"
     if (!isBad && !this.#hasText && line.result) yield this.#text(line.result)
@@ -167,9 +167,7 @@ export class StreamJson {
       costUsd: total_cost_usd,
       model: this.#model,
     }
-    return Object.fromEntries(
-      Object.entries(known).filter(([, value]) => value !== undefined && value !== null),
-    ) as Usage
+    return Object.fromEntries(Object.entries(known).filter(([, value]) => value !== undefined && value !== null))
   }
 
   #text(text: string): AgentEvent {

@@ -79,7 +79,7 @@ export class Scripted implements AgentAdapter {
     delayMs: number,
     signal: AbortSignal,
   ): AsyncGenerator<AgentEvent, void, void> {
-    const letters = [...text]
+    const letters = Array.from(text)
     const size = Math.max(1, Math.ceil(letters.length / pieces))
     for (let from = 0; from < letters.length; from += size) {
       signal.throwIfAborted()

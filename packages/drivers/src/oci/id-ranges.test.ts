@@ -26,3 +26,10 @@ it("never gives root's twice", () => {
   expect(new Set(taken).size).toBe(500)
   expect(taken.some((base) => ranges.isShared(base))).toBe(false)
 })
+
+it("says of a range that images have that it is everybody's who stands on them", () => {
+  const ranges = new IdRanges({ first: 100_000 + rangeSize, slots: 3, isShared: true })
+  ranges.keep(100_000)
+  expect(ranges.isShared(100_000)).toBe(true)
+  expect([ranges.take(), ranges.take(), ranges.take()]).not.toContain(100_000)
+})

@@ -123,7 +123,7 @@ export class ReliableLink<Out extends object, In extends { readonly type: string
   #deliver(value: unknown, seq: number): void {
     const { memory, vocabulary, deliver } = this.#options
     const parsed = vocabulary.safeParse(value)
-    if (parsed.success) return deliver(parsed.data as unknown as In, () => memory.note(seq))
+    if (parsed.success) return deliver(parsed.data as In, () => memory.note(seq))
     // Taken all the same: sent again it would not mean more.
     memory.note(seq)
     const code = isKnown(vocabulary, value) ? ("invalid" as const) : ("unsupported" as const)

@@ -123,8 +123,12 @@ function piped(from: IncomingMessage, to: ServerResponse, beforeEnd: () => void)
       to.destroy()
       reject(new GatewayRefusal(502, "the connection broke", { cause }))
     }
-    from.once("error", fail).once("close", () => void (from.readableEnded || fail()))
-    to.once("error", fail).once("close", () => void (to.writableFinished ? resolve() : fail()))
+    from.once("error", fail).once("close", () => {
+      if (!from.readableEnded) fail()
+    })
+    to.once("error", fail).once("close", () => {
+      if (!to.writableFinished) fail()
+    })
     to.once("finish", resolve)
     from.once("end", () => {
       beforeEnd()

@@ -1,10 +1,8 @@
 import { chmod, chown } from "node:fs/promises"
-import { createServer, STATUS_CODES, type IncomingMessage, type Server, type ServerResponse } from "node:http"
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
 import type { Socket } from "node:net"
 import type { Duplex } from "node:stream"
-import type { Clock } from "@warren/base/clock.ts"
-import { errnoOf, Fault, isCancellation, messageOf } from "@warren/base/fault.ts"
-import type { Log } from "@warren/base/log.ts"
+import { errnoOf, Fault } from "@warren/base/fault.ts"
 import { listenAt } from "@warren/base/unix-socket.ts"
 import type { GatewayClaims } from "@warren/protocol/gateway-token.ts"
 import { valuesOf } from "../egress/headers.ts"
@@ -18,36 +16,25 @@ import { guardBrowser } from "./browser-guard.ts"
 import { Channels, type Channel } from "./channels.ts"
 import { credentialsOf } from "./credentials.ts"
 import { exchange, type Outgoing } from "./exchange.ts"
+import { faultAnswer, sayOn, type FaultAnswer } from "./fault-answer.ts"
 import { InsideAgent } from "./inside-agent.ts"
 import { gatewayLimits } from "./limits.ts"
-import { noticeAnswer } from "./notice.ts"
+import { Notes, type NotesOptions } from "./notes.ts"
 import { checkHasOwnPorts } from "./own-ports.ts"
-import { GatewayRefusal, NobodyListens, statusOf } from "./refusal.ts"
+import { GatewayRefusal } from "./refusal.ts"
 import { requestHead } from "./request-head.ts"
-import { headText, socketExchange } from "./socket-exchange.ts"
+import { socketExchange } from "./socket-exchange.ts"
 import { answerTunnels } from "./tunnel-api.ts"
 import type { Tunnels } from "./tunnels.ts"
 import { detourOf, setCookie, type Detour } from "./visit.ts"
 
-/** What is written down for the user to read. */
-export interface GatewayNote {
-  readonly user: string
-  readonly call: "gateway.open" | "gateway.request"
-  readonly session?: string
-  readonly result: string
-  readonly reason?: string
-}
-
-export interface GatewayOptions {
+export interface GatewayOptions extends NotesOptions {
   readonly path: string
   /** Who else may connect: a group's number. Nobody when absent. */
   readonly group?: number | undefined
   readonly sessions: Sessions
   readonly tunnels: Tunnels
   readonly names: HostNames
-  readonly clock: Clock
-  readonly log: Log
-  readonly access: { add(note: GatewayNote): void; refuse(note: GatewayNote): void }
   /** What a token says, if it is one of this user's, signed by the control plane. Throws otherwise. */
   verify(token: string): GatewayClaims
 }
@@ -69,6 +56,7 @@ export class Gateway implements AsyncDisposable {
   readonly #options: GatewayOptions
   readonly #server: Server
   readonly #admissions: Admissions
+  readonly #notes: Notes
   readonly #channels = new Channels()
   readonly #agent = new InsideAgent()
   readonly #sockets = new Set<Socket>()
@@ -77,6 +65,7 @@ export class Gateway implements AsyncDisposable {
   private constructor(options: GatewayOptions) {
     this.#options = options
     this.#admissions = new Admissions(options)
+    this.#notes = new Notes(options)
     this.#listening = options.tunnels.onGone((gone) => {
       this.#admissions.revoke(({ tunnel }) => tunnel === gone.id)
       this.#channels.cut(({ tunnel }) => tunnel === gone.id, "the tunnel was taken away")
@@ -102,7 +91,7 @@ export class Gateway implements AsyncDisposable {
       (request: IncomingMessage, socket: Socket, head: Buffer) => void this.#upgrade(request, socket, head),
     )
     this.#server.on("connect", (request: IncomingMessage, socket: Socket) =>
-      this.#turnAway(request, socket, this.#report(notHere(request), request, undefined)),
+      sayOn(socket, this.#refusal(notHere(request), request, undefined)),
     )
     this.#server.on("clientError", (error, socket) => this.#unreadable(error, socket))
   }
@@ -152,16 +141,15 @@ export class Gateway implements AsyncDisposable {
         exchange(request, response, { ...outgoing, agent: this.#agent, isWaiting, answerHead: answered }),
       )
     } catch (thrown) {
-      const fault = this.#report(thrown, request, entry)
+      const { status, headers, body } = this.#refusal(thrown, request, entry)
       if (response.headersSent || response.destroyed) return void response.destroy()
-      const { status, headers, body } = this.#said(fault, request, entry)
-      // What is left of the request's body would be read as the next request.
-      response.writeHead(status, [...headers, "Connection", "close"]).end(request.method === "HEAD" ? undefined : body)
+      response.writeHead(status, [...headers]).end(body)
     }
   }
 
   async #upgrade(request: IncomingMessage, socket: Socket, head: Buffer): Promise<void> {
     let entry: Entry | undefined
+    const written = socket.bytesWritten
     socket.on("error", () => socket.destroy())
     socket.setTimeout(gatewayLimits.idleMs, () => socket.destroy())
     try {
@@ -175,8 +163,10 @@ export class Gateway implements AsyncDisposable {
         socketExchange(socket, { ...outgoing, answerHead: answered }),
       )
     } catch (thrown) {
-      const fault = this.#report(thrown, request, entry)
-      this.#turnAway(request, socket, fault, entry)
+      const answer = this.#refusal(thrown, request, entry)
+      // Something was said already, and this would come in the middle of it.
+      if (entry && socket.bytesWritten > written) return void socket.destroy()
+      sayOn(socket, answer)
     }
   }
 
@@ -202,7 +192,7 @@ export class Gateway implements AsyncDisposable {
     const { protocol = "auto" } = admission.tunnel ?? {}
     if (protocol !== "auto" && (protocol === "ws") !== isSocket)
       throw new GatewayRefusal(403, `this tunnel is for ${protocol === "ws" ? "WebSockets" : "plain requests"} only`)
-    if (admission.how === "url" || admission.how === "bearer") this.#note(admission)
+    if (admission.how === "url" || admission.how === "bearer") this.#notes.opened(admission.grant)
     const said = admission.cookie === undefined ? [] : ["Set-Cookie", setCookie(address, admission.cookie)]
     const entry = { address, admission, query: credentials.query, said }
     if (isSocket) return entry
@@ -242,77 +232,21 @@ export class Gateway implements AsyncDisposable {
     return mode === "host" ? [originOf({ ...authority, host: this.#options.names.domain })] : []
   }
 
-  #note({ grant: { user, session } }: Admission): void {
-    this.#options.access.add({ user, call: "gateway.open", session, result: "ok" })
-  }
-
-  /** Writes down what was refused and what went wrong; says what may be told of it. */
-  #report(thrown: unknown, request: IncomingMessage, entry: Entry | undefined): Fault {
-    const fault = Fault.from(thrown)
-    const session = entry?.address.session
-    if (fault.code === "internal")
-      this.#options.log("error", "gateway.request", { session, message: messageOf(thrown) })
-    const isRefused = !isCancellation(fault) && !(fault instanceof NobodyListens) && statusOf(fault) < 500
-    if (isRefused) {
-      const about = session === undefined ? {} : { session }
-      const { message: reason, code: result } = fault
-      this.#options.access.refuse({
-        user: entry?.admission.grant.user ?? "",
-        call: "gateway.request",
-        ...about,
-        result,
-        reason,
-      })
-    }
-    return fault
-  }
-
-  #said(
-    fault: Fault,
-    request: IncomingMessage,
-    entry: Entry | undefined,
-  ): { status: number; headers: string[]; body: string } {
-    const status = statusOf(fault)
-    const isPassing = fault instanceof NobodyListens && request.method === "GET"
-    const title =
-      fault instanceof NobodyListens ? `Nothing listens on port ${entry?.admission.port} yet` : titles[status]
-    const notice = {
-      status,
-      title: title ?? STATUS_CODES[status] ?? "Refused",
-      text: fault.message,
-      hint: fault.hint,
-      isPassing,
-    }
-    const framers = entry ? this.#framers(entry.address) : []
-    const { headers, body } = noticeAnswer(notice, request.rawHeaders, framers)
-    return { status, headers: [...headers, ...(entry?.said ?? [])], body }
-  }
-
-  #turnAway(request: IncomingMessage, socket: Duplex, fault: Fault, entry?: Entry): void {
-    if (socket.destroyed) return
-    if ("bytesWritten" in socket && Number(socket.bytesWritten) > 0 && entry) return void socket.destroy()
-    const { status, headers, body } = this.#said(fault, request, entry)
-    const head = { statusCode: status, statusMessage: STATUS_CODES[status] ?? "" }
-    socket.end(`${headText(head, [...headers, "Connection", "close"])}${body}`, () => socket.destroy())
+  /** Written down, and what is said of it. */
+  #refusal(thrown: unknown, request: IncomingMessage, entry: Entry | undefined): FaultAnswer {
+    const fault = this.#notes.failed(thrown, entry?.admission.grant)
+    const about = entry && { port: entry.admission.port, framers: this.#framers(entry.address), said: entry.said }
+    return faultAnswer(fault, { raw: request.rawHeaders, method: request.method, ...about })
   }
 
   #unreadable(error: Error, socket: Duplex): void {
     if (socket.destroyed || errnoOf(error) === "ECONNRESET") return void socket.destroy()
     const isLong = errnoOf(error) === "HPE_HEADER_OVERFLOW"
-    const status = isLong ? 431 : 400
-    const reason = isLong ? "the head of the request is too long" : "the request is not HTTP"
-    this.#options.access.refuse({ user: "", call: "gateway.request", result: "invalid", reason })
-    const head = { statusCode: status, statusMessage: STATUS_CODES[status] ?? "" }
-    socket.end(headText(head, ["Content-Length", "0", "Connection", "close"]), () => socket.destroy())
+    const refusal = isLong
+      ? new GatewayRefusal(431, "the head of the request is too long")
+      : new GatewayRefusal(400, "the request is not HTTP")
+    sayOn(socket, faultAnswer(this.#notes.failed(refusal, undefined), { raw: [], method: undefined }))
   }
-}
-
-const titles: Readonly<Record<number, string>> = {
-  401: "This is private",
-  403: "Not allowed",
-  404: "Nothing here",
-  409: "The session does not run",
-  502: "The program did not answer",
 }
 
 function notHere(request: IncomingMessage): GatewayRefusal {

@@ -27,6 +27,9 @@ export const gatewayLimits = {
   ticketsMax: 1_000,
   /** Tokens that were seen in a URL, remembered until they expire. */
   burnedMax: 10_000,
+  /** How often it is noted that somebody comes with a token, and of how many that is remembered. */
+  noteAgainMs: 60_000,
+  notedMax: 1_000,
   tunnelsPerSessionMax: 64,
   /** Of a request to the gateway's own API. */
   apiBytesMax: 16 * 1024,

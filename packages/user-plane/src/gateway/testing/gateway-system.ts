@@ -12,7 +12,8 @@ import { signGatewayToken, verifyGatewayToken } from "@warren/protocol/gateway-t
 import { Asking } from "../../conformance.ts"
 import { dataCalls, openUserPlane, type LocalUserPlane } from "../../user-plane.ts"
 import type { HostNames } from "../authority.ts"
-import { Gateway, type GatewayNote } from "../gateway.ts"
+import { Gateway } from "../gateway.ts"
+import type { GatewayNote } from "../notes.ts"
 
 const dist = resolve(import.meta.dirname, "../../../../../dist")
 const serverText = readFileSync(join(import.meta.dirname, "inside-server.cjs"), "utf8")
@@ -192,7 +193,7 @@ export class GatewaySystem implements AsyncDisposable {
       ...(protocol === undefined ? {} : { "sec-websocket-protocol": protocol }),
       ...headers,
     })
-    const text = `GET ${path} HTTP/1.1\r\n${lines.map(([name, value]) => `${name}: ${String(value)}\r\n`).join("")}\r\n`
+    const text = `GET ${path} HTTP/1.1\r\n${lines.map(([name, value]) => `${name}: ${value}\r\n`).join("")}\r\n`
     return new Promise((settle, reject) => {
       const socket = connect(this.socket, () => socket.write(text))
       let kept = Buffer.alloc(0)
