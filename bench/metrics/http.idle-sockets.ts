@@ -8,6 +8,9 @@ import { inParallel } from "../sandboxes.ts"
 
 const sockets = 1_000
 const atOnce = 20
+/** As many as a program lets attach, and programs enough in a sandbox that it is still far from its connections. */
+const perProcess = 16
+const processes = 16
 
 /** What the control plane needs for each of a thousand WebSockets that are attached to a program which says nothing. */
 export const metric = defineMetric({
@@ -18,26 +21,31 @@ export const metric = defineMetric({
   async prepare(context) {
     const runner = await Runner.start(context, { WARREN_POOL_MB: "0" })
     const { port, token, pid } = await startControl(context, runner)
-    const { id } = await runner.create({ network: { mode: "none" } })
-    const process = await runner.call("process.spawn", { session: id, argv: ["sleep", "100000"] })
-    const url = `ws://127.0.0.1:${port}/v1/sessions/${id}/processes/${process.pid}/attach`
-    return { url, pid, headers: { authorization: `Bearer ${token}` } }
+    const urls: string[] = []
+    for (let made = 0; made < sockets; made += perProcess * processes) {
+      const { id } = await runner.create({ network: { mode: "none" } })
+      for (let started = 0; started < processes; started++) {
+        const sleeper = await runner.call("process.spawn", { session: id, argv: ["sleep", "100000"] })
+        urls.push(`ws://127.0.0.1:${port}/v1/sessions/${id}/processes/${sleeper.pid}/attach`)
+      }
+    }
+    return { urls, pid, headers: { authorization: `Bearer ${token}` } }
   },
-  async run({ url, pid, headers }) {
+  async run({ urls, pid, headers }) {
     // Once before, so that what is only needed once is not counted.
-    for (const socket of await attach(url, headers, atOnce)) await close(socket)
+    for (const socket of await attach(urls, headers, atOnce)) await close(socket)
     const before = rssKb(pid)
-    const open = await attach(url, headers, sockets)
+    const open = await attach(urls, headers, sockets)
     const each = (rssKb(pid) - before) / sockets
     await Promise.all(open.map(close))
     return each
   },
 })
 
-async function attach(url: string, headers: Record<string, string>, count: number): Promise<WebSocket[]> {
+async function attach(urls: readonly string[], headers: Record<string, string>, count: number): Promise<WebSocket[]> {
   const open: WebSocket[] = []
-  await inParallel(atOnce, count, async () => {
-    const socket = new WebSocket(url, { headers, perMessageDeflate: false })
+  await inParallel(atOnce, count, async (index) => {
+    const socket = new WebSocket(urls[index % urls.length] ?? "", { headers, perMessageDeflate: false })
     await once(socket, "open")
     socket.send("{}")
     const [told] = (await once(socket, "message")) as [Buffer]

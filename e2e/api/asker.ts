@@ -52,7 +52,9 @@ export class Asker implements AsyncDisposable {
 }
 
 function latin(headers: Readonly<Record<string, string>>): Record<string, string> {
-  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, Buffer.from(value).toString("latin1")]))
+  return Object.fromEntries(
+    Object.entries(headers).map(([name, value]) => [name, Buffer.from(value).toString("latin1")]),
+  )
 }
 
 async function readStart(answer: IncomingMessage): Promise<Answer> {

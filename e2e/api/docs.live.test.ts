@@ -31,7 +31,8 @@ test("the first example of the README is the SDK's", () => {
 })
 
 test("what an example prints is read from it", () => {
-  const told = 'before\n```ts test\nconsole.log(f(1)) // one\nf() // not this\n```\n```ts\nconsole.log(2) // nor this\n```\n'
+  const told =
+    "before\n```ts test\nconsole.log(f(1)) // one\nf() // not this\n```\n```ts\nconsole.log(2) // nor this\n```\n"
   expect(examplesIn("a.md", told)).toEqual([
     { place: "a.md:2", language: "ts", code: "console.log(f(1)) // one\nf() // not this\n", printed: ["one"] },
   ])

@@ -64,52 +64,54 @@ function rssMb(pid: number): number {
   return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1] ?? 0) / 1024
 }
 
-test(
-  `${requests} requests with everything in them are answered or refused (WARREN_FUZZ_SEED=${seed})`,
-  async () => {
-    const document = (await (await system.fetch("/v1/openapi.json")).json()) as Record<string, unknown>
-    const operations = [...operationsOf(document), ...doors]
-    const components = (document["components"] as { schemas: Record<string, unknown> }).schemas
-    const chance = new Chance(seed)
-    const { warren } = system
-    const home = await warren.sessions.getOrCreate("fuzz", { workspace: "fuzz", network: { mode: "none" } })
-    const known = (field: string): string | undefined => {
-      if (field === "id" || field === "session" || field === "sandboxId") return chance.one([home.id, home.name])
-      if (field === "path") return chance.one(["/workspace/a", "/tmp", "a", "/etc/hostname"])
-      if (field === "name") return chance.one(["fuzz", "host"])
-      return undefined
+test(`${requests} requests with everything in them are answered or refused (WARREN_FUZZ_SEED=${seed})`, async () => {
+  const document = (await (await system.fetch("/v1/openapi.json")).json()) as Record<string, unknown>
+  const operations = [...operationsOf(document), ...doors]
+  const components = (document["components"] as { schemas: Record<string, unknown> }).schemas
+  const chance = new Chance(seed)
+  const { warren } = system
+  const home = await warren.sessions.getOrCreate("fuzz", { workspace: "fuzz", network: { mode: "none" } })
+  const known = (field: string): string | undefined => {
+    if (field === "id" || field === "session" || field === "sandboxId") return chance.one([home.id, home.name])
+    if (field === "path") return chance.one(["/workspace/a", "/tmp", "a", "/etc/hostname"])
+    if (field === "name") return chance.one(["fuzz", "host"])
+    return undefined
+  }
+  await using asker = new Asker(system.url, atOnce)
+  const failures: string[] = []
+  const statuses = new Map<number, number>()
+  let left = requests
+  const worker = async (): Promise<void> => {
+    while (left-- > 0) {
+      const request = safe(fuzzed(chance.one(operations), { chance, components, known }))
+      const token = chance.is(0.04) ? chance.one(["", "wrong", "Bearer", "x".repeat(2_000)]) : system.token
+      const answer = await asker.ask(request, token)
+      statuses.set(answer.status, (statuses.get(answer.status) ?? 0) + 1)
+      const wrong = wrongWith(request, answer)
+      if (wrong !== undefined)
+        failures.push(`${wrong}: ${shown(request)} -> ${answer.status} ${answer.body.slice(0, 300)}`)
+      // Somebody has deleted or stopped what the others are about.
+      if (left % 50 === 0) await warren.sessions.getOrCreate("fuzz", { workspace: "fuzz", network: { mode: "none" } })
     }
-    await using asker = new Asker(system.url, atOnce)
-    const failures: string[] = []
-    const statuses = new Map<number, number>()
-    let left = requests
-    const worker = async (): Promise<void> => {
-      while (left-- > 0) {
-        const request = safe(fuzzed(chance.one(operations), { chance, components, known }))
-        const token = chance.is(0.04) ? chance.one(["", "wrong", "Bearer", "x".repeat(2_000)]) : system.token
-        const answer = await asker.ask(request, token)
-        statuses.set(answer.status, (statuses.get(answer.status) ?? 0) + 1)
-        const wrong = wrongWith(request, answer)
-        if (wrong !== undefined) failures.push(`${wrong}: ${shown(request)} -> ${answer.status} ${answer.body.slice(0, 300)}`)
-        // Somebody has deleted or stopped what the others are about.
-        if (left % 50 === 0) await warren.sessions.getOrCreate("fuzz", { workspace: "fuzz", network: { mode: "none" } })
-      }
-    }
-    await Promise.all(Array.from({ length: atOnce }, worker))
-    console.log(`seed ${seed}:`, Object.fromEntries([...statuses].toSorted(([a], [b]) => a - b)))
-    expect(failures.slice(0, failuresShown)).toEqual([])
-    expect(system.isRunning).toBe(true)
-    expect((await warren.health()).status).toBe("ok")
-    expect(`${system.said}${readFileSync(system.home.at("logs", "runner.log"), "utf8")}`.match(/^.*"event":"[a-z]+\.bug".*$/gm) ?? []).toEqual([])
-    for (const pid of Object.values(system.pids)) expect(rssMb(pid)).toBeLessThan(rssMbMax)
-  },
-  3_600_000,
-)
+  }
+  await Promise.all(Array.from({ length: atOnce }, worker))
+  console.log(`seed ${seed}:`, Object.fromEntries([...statuses].toSorted(([a], [b]) => a - b)))
+  expect(failures.slice(0, failuresShown)).toEqual([])
+  expect(system.isRunning).toBe(true)
+  expect((await warren.health()).status).toBe("ok")
+  expect(
+    `${system.said}${readFileSync(system.home.at("logs", "runner.log"), "utf8")}`.match(
+      /^.*"event":"[a-z]+\.bug".*$/gm,
+    ) ?? [],
+  ).toEqual([])
+  for (const pid of Object.values(system.pids)) expect(rssMb(pid)).toBeLessThan(rssMbMax)
+}, 3_600_000)
 
 /** Nothing that would change this machine: images are made of packages from elsewhere, and the host's own network is the host's. */
 function safe(request: FuzzedRequest): FuzzedRequest {
-  const isMaking = request.path.startsWith("/v1/images/make") && typeof request.body === "string"
-  return isMaking ? { ...request, body: String(request.body).replaceAll(/base|agent|desktop/g, "none") } : request
+  const { path, body } = request
+  if (!path.startsWith("/v1/images/make") || typeof body !== "string") return request
+  return { ...request, body: body.replaceAll(/base|agent|desktop/g, "none") }
 }
 
 function shown({ method, path, headers, body }: FuzzedRequest): string {

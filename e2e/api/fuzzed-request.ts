@@ -6,7 +6,12 @@ type Json = Record<string, unknown>
 export interface Operation {
   readonly method: string
   readonly path: string
-  readonly parameters: readonly { readonly name: string; readonly in: string; readonly required: boolean; readonly schema: Json }[]
+  readonly parameters: readonly {
+    readonly name: string
+    readonly in: string
+    readonly required: boolean
+    readonly schema: Json
+  }[]
   readonly body: Json | "bytes" | undefined
 }
 
@@ -47,7 +52,9 @@ export function fuzzed(operation: Operation, around: Surroundings): FuzzedReques
   const { chance } = around
   const isOff = chance.is(0.6)
   const fields = { ...Object.fromEntries(operation.parameters.flatMap((one) => parameter(one, around, isOff))) }
-  const path = operation.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => segment(textOf(fields[name] ?? ""), chance, isOff))
+  const path = operation.path.replaceAll(/\{(\w+)\}/g, (_, name: string) =>
+    segment(textOf(fields[name] ?? ""), chance, isOff),
+  )
   const query = new URLSearchParams()
   for (const { name, in: place } of operation.parameters) {
     if (place !== "query" || fields[name] === undefined) continue
@@ -55,7 +62,10 @@ export function fuzzed(operation: Operation, around: Surroundings): FuzzedReques
     if (isOff && chance.is(0.05)) query.append(name, anyText(chance))
   }
   if (isOff && chance.is(0.1)) query.append(chance.one(["cursor", "limit", "after", "__proto__", "x"]), anyText(chance))
-  const method = isOff && chance.is(0.08) ? chance.one(["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"]) : operation.method
+  const method =
+    isOff && chance.is(0.08)
+      ? chance.one(["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"])
+      : operation.method
   const search = query.toString().slice(0, 4_000)
   return {
     method,
@@ -78,7 +88,8 @@ function textOf(value: unknown): string {
 }
 
 function segment(value: string, chance: Chance, isOff: boolean): string {
-  if (isOff && chance.is(0.05)) return chance.one(["%00", "%ff", "%", "..%2f..", "%2e%2e", "a%2Fb", "%zz", "", "x".repeat(3_000)])
+  if (isOff && chance.is(0.05))
+    return chance.one(["%00", "%ff", "%", "..%2f..", "%2e%2e", "a%2Fb", "%zz", "", "x".repeat(3_000)])
   return encodeURIComponent(Buffer.from(value.slice(0, 1_000)).toString())
 }
 
@@ -114,7 +125,14 @@ function plain(schema: Json, around: Surroundings, inner: (next: unknown) => unk
     case "array":
       return Array.from({ length: chance.below(4) }, () => inner(schema["items"]))
     case "string":
-      return chance.one(["text", "a", "main", "web", "2026-11-15T12:00:00.000Z", "x".repeat(Number(schema["minLength"] ?? 1))])
+      return chance.one([
+        "text",
+        "a",
+        "main",
+        "web",
+        "2026-11-15T12:00:00.000Z",
+        "x".repeat(Number(schema["minLength"] ?? 1)),
+      ])
     case "integer":
     case "number":
       return numberFor(schema, chance)

@@ -48,7 +48,9 @@ describe("a session of valet's", () => {
       limits: { cpus: 0.5, memoryBytes: 256 * 1024 * 1024 },
       idle: { afterMs: 900_000, action: "hibernate" },
     })
-    const seen = await session.exec("echo $DO_WS_URL $RUNNER_TOKEN $SESSION_ID $JWT_SECRET $REPO_URL; echo $PERSONA_FILES_JSON; env")
+    const seen = await session.exec(
+      "echo $DO_WS_URL $RUNNER_TOKEN $SESSION_ID $JWT_SECRET $REPO_URL; echo $PERSONA_FILES_JSON; env",
+    )
     expect(seen.stdout).toContain(
       `wss://hub.example/ws runner-token ${sessionId} jwt-secret https://github.com/acme/website`,
     )

@@ -56,6 +56,11 @@ describe.skipIf(process.getuid?.() !== 0)("alice and bob on one machine", { time
       `/v1/users`,
     ]
     const root = await machine.rootToken()
+    const refused = async (): Promise<number> => {
+      const { body } = await machine.ask("/v1/audit?limit=500", { token: root })
+      return body.items.filter((one: { result: string }) => one.result !== "ok").length
+    }
+    const before = await refused()
     for (const path of paths) {
       const answer = await machine.ask(path, {
         token: aliceToken,
@@ -75,13 +80,17 @@ describe.skipIf(process.getuid?.() !== 0)("alice and bob on one machine", { time
       body: { argv: ["cat", "/home/user/secret"] },
     })
     expect(own.body.stdout).not.toContain("of-bob")
-    const tries = async (): Promise<number> => {
-      const { body } = await machine.ask("/v1/audit?limit=500", { token: root })
-      return body.items.filter(
-        (one: { subject: string; result: string }) => one.subject === bobSession && one.result !== "ok",
-      ).length
+    // Seven paths, exec, delete, gateway token, and a token that was tampered with.
+    const attempts = paths.length + 4
+    await until(async () => (await refused()) >= before + attempts)
+  })
+
+  test("from alice's sandbox nothing of bob's is there", async () => {
+    for (const path of [`/home/${bob}`, machine.at("run", bob), machine.at("machine"), `/proc/${runnerOf(bob)}`]) {
+      const body = { argv: ["ls", path] }
+      const tried = await machine.ask("/v1/sessions/mine/exec", { token: aliceToken, body })
+      expect(tried.body, path).toMatchObject({ exitCode: 2, stdout: "" })
     }
-    await until(async () => (await tries()) >= 5)
   })
 
   test("as alice, on the machine: no file, socket or process of bob's", async () => {

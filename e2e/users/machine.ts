@@ -183,6 +183,6 @@ function readStatus(pid: number): string {
 const linesOf = (file: string): string[] => readFileSync(file, "utf8").split("\n")
 
 /** Asks again and again; one that never holds is ended by the test's own limit. */
-export async function until(holds: () => Promise<boolean>): Promise<void> {
-  while (!(await holds())) await pause(50)
+export async function until(holds: () => Promise<boolean>, againMs = 50): Promise<void> {
+  while (!(await holds())) await pause(againMs)
 }

@@ -4,5 +4,6 @@ import { homeSetting } from "@warren/protocol/places.ts"
 export const settings = {
   home: homeSetting,
   port: count("WARREN_PORT", 7777, "The loopback port of the API and the page.", { min: 1, max: 65_535 }),
+  tlsCertificate: text("WARREN_TLS_CERT", "", "The certificate the control plane shows; plain HTTP when unset."),
   config: text("WARREN_CONFIG", "", "The `runner.toml` to go by; `$WARREN_HOME/runner.toml` when unset."),
 }

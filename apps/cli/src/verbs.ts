@@ -4,6 +4,7 @@ import { copyVerb } from "./verbs/copy.ts"
 import { forwardVerb } from "./verbs/forward.ts"
 import { imageVerbs } from "./verbs/images.ts"
 import { launcherVerb } from "./verbs/launcher.ts"
+import { loginVerb } from "./verbs/login.ts"
 import { logsVerb } from "./verbs/logs.ts"
 import { memoryVerbs } from "./verbs/memory.ts"
 import { programVerbs } from "./verbs/programs.ts"
@@ -14,6 +15,7 @@ import { startVerbs } from "./verbs/start.ts"
 import { statsVerb } from "./verbs/stats.ts"
 import { statusVerbs } from "./verbs/status.ts"
 import { stopVerb } from "./verbs/stop.ts"
+import { tokenVerbs } from "./verbs/tokens.ts"
 import { userVerbs } from "./verbs/users.ts"
 import { workspaceVerbs } from "./verbs/workspaces.ts"
 
@@ -23,6 +25,8 @@ export const verbs: readonly Verb[] = [
   stopVerb,
   ...statusVerbs,
   logsVerb,
+  loginVerb,
+  ...tokenVerbs,
   launcherVerb,
   ...userVerbs,
   ...programVerbs,

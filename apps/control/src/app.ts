@@ -80,7 +80,8 @@ export function app(parts: AppParts): Hono {
     app.route("/", routes({ contract, handlers, log, caller: isOpen ? caller : known }))
   }
   const plane = gate.guard(userPlane, control.userPlane)
-  app.route("/", routes({ contract: userPlane, handlers: plane, log, caller: known }))
+  // The link to the runner has checked what comes over it.
+  app.route("/", routes({ contract: userPlane, handlers: plane, isChecked: true, log, caller: known }))
   app.route("/sandkasten", sandkastenDoor({ plane, known }, log))
   app.route("/valet", valetDoor({ plane, known, publicUrl: parts.publicUrl }, log))
   return app

@@ -1,5 +1,6 @@
 import { once } from "node:events"
 import { readFile } from "node:fs/promises"
+import type { createSecureServer } from "node:http2"
 import { userInfo } from "node:os"
 import { join } from "node:path"
 import { serve } from "@hono/node-server"
@@ -70,7 +71,14 @@ const hasTls = tls !== undefined
 const { fetch } = app({ control, metrics, traces, publicUrl, port, hasTls, acmeFolder, clock, log, isStopping })
 const sockets = scope.use(new WebSockets())
 const listening = { fetch, port, hostname: config.listen, websocket: sockets }
-const server = serve(tls ? { ...listening, createServer: () => tls.createServer() } : listening)
+const server = serve(
+  tls
+    ? {
+        ...listening,
+        createServer: ((_: object, answer: () => void) => tls.createServer(answer)) as typeof createSecureServer,
+      }
+    : listening,
+)
 sockets.guard(server)
 await once(server, "listening")
 scope.defer(async () => {

@@ -52,8 +52,8 @@ export class Tls implements Disposable {
     return new Tls(files, first, log)
   }
 
-  createServer(): Http2SecureServer {
-    const server = createSecureServer({ ...this.#first, allowHTTP1: true, minVersion: "TLSv1.2" })
+  createServer(answer: () => void): Http2SecureServer {
+    const server = createSecureServer({ ...this.#first, allowHTTP1: true, minVersion: "TLSv1.2" }, answer)
     server.on("secureConnection", (socket) => keep(this.#sockets, socket))
     server.on("session", (session) => keep(this.#sessions, session))
     this.#server = server

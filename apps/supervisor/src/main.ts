@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises"
 import { createLog, type Log } from "@warren/base/log.ts"
 import { load } from "@warren/base/settings.ts"
 import { Fault, messageOf } from "@warren/base/fault.ts"
@@ -8,6 +9,7 @@ import { accountOf } from "./stdio/account.ts"
 import { hear, speak } from "./stdio/speak.ts"
 import { StdioMode } from "./stdio/stdio-mode.ts"
 
+const bootstrapMs = 10_000
 const usage = "warren-supervisor --stdio | --bootstrap-stdin | --bootstrap-file PATH"
 const config = load(settings, process.env)
 const log = createLog((line) => void process.stderr.write(`[supervisor] ${line}`)).with({ app: "supervisor" })
@@ -26,11 +28,17 @@ try {
 }
 
 async function bootstrap(): Promise<Bootstrap> {
-  if (process.argv.includes("--bootstrap-stdin")) return readBootstrap(process.stdin)
+  if (process.argv.includes("--bootstrap-stdin")) return Promise.race([readBootstrap(process.stdin), late()])
   const at = process.argv.indexOf("--bootstrap-file")
   const path = at < 0 ? config.bootstrapFile : process.argv[at + 1]
   if (!path) throw new Fault("invalid", "it was not told what to do", { hint: usage })
   return readBootstrapFile(path)
+}
+
+/** Whoever started it may have died before it said what for. */
+async function late(): Promise<never> {
+  await sleep(bootstrapMs, undefined, { ref: false })
+  throw new Fault("timeout", "the bootstrap did not come")
 }
 
 async function stdio(to: Log): Promise<void> {

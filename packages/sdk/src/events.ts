@@ -33,7 +33,7 @@ export async function* eventsOf(response: Response, signal?: AbortSignal): Async
 
 async function* linesOf(response: Response, signal?: AbortSignal): AsyncGenerator<string, void, void> {
   const decoder = new TextDecoder()
-  const reader = response.body?.getReader()
+  const reader = response.body?.getReader() as Reader | undefined
   let rest = ""
   try {
     for (;;) {
@@ -48,6 +48,12 @@ async function* linesOf(response: Response, signal?: AbortSignal): AsyncGenerato
     // Whoever leaves early is not interested in the rest, nor in how it ends.
     await reader?.cancel().catch(() => undefined)
   }
+}
+
+/** What of a reader is used here. */
+interface Reader {
+  read(): Promise<{ readonly done: boolean; readonly value?: Uint8Array | undefined }>
+  cancel(): Promise<void>
 }
 
 function lost(signal: AbortSignal | undefined): (cause: unknown) => never {

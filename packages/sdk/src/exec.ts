@@ -41,7 +41,7 @@ export async function exec(
   const input = { session, ...wishes, ...commandOf(command) }
   const isShort = stdin === undefined || (typeof stdin === "string" && stdin.length <= stdinCharsMax)
   const events = isShort
-    ? runEvents(http, route, stdin === undefined ? input : { ...input, stdin: stdin as string }, { signal })
+    ? runEvents(http, route, stdin === undefined ? input : { ...input, stdin }, { signal })
     : talkEvents(http, { ...input, stdin: true }, stdin, { signal })
   return collect(events, { onStdout, onStderr })
 }

@@ -13,7 +13,8 @@ describe("events", () => {
     const text = fc.string({ unit: "binary" }).map((value) => JSON.stringify({ value }))
     await fc.assert(
       fc.asyncProperty(fc.array(text, { maxLength: 8 }), fc.array(fc.nat(40)), async (values, cuts) => {
-        const wire = values.map((data, seq) => `: still here\n\nid: ${seq}\nevent: item\ndata: ${data}\n\n`).join("") + end
+        const wire =
+          values.map((data, seq) => `: still here\n\nid: ${seq}\nevent: item\ndata: ${data}\n\n`).join("") + end
         const told: ServerEvent[] = []
         for await (const event of eventsOf(new Response(inPieces(Buffer.from(wire), cuts)))) told.push(event)
         expect(told).toEqual(values.map((data, seq) => ({ event: "item", id: String(seq), data })))

@@ -38,7 +38,7 @@ export async function* follow<R extends Resumable>(
   waiting: Waiting = {},
 ): AsyncGenerator<FeedItem<Item<R>>, void, void> {
   let resumed = {}
-  for (let tries = 0; ; ) {
+  for (let tries = 0; ;) {
     try {
       for await (const entry of readFeed(http, route, { ...input, ...resumed }, waiting)) {
         resumed = { after: entry.seq }

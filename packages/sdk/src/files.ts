@@ -50,7 +50,9 @@ export class Files {
     const { signal, ...wishes } = options
     const { entries, truncated } = await this.#http.call(listing, this.#at(path, wishes), { signal })
     if (truncated) {
-      throw new Fault("limit", `there is more in ${path} than was asked for`, { hint: "a higher `limit`, a lower `depth`" })
+      throw new Fault("limit", `there is more in ${path} than was asked for`, {
+        hint: "a higher `limit`, a lower `depth`",
+      })
     }
     return entries
   }

@@ -39,7 +39,11 @@ export class Http {
   }
 
   /** A call that makes something: it is given a key, so that trying again cannot make two. */
-  async make<R extends MakingRoute>(route: R, input: Input<R>, waiting: Waiting & { key?: string } = {}): Promise<Output<R>> {
+  async make<R extends MakingRoute>(
+    route: R,
+    input: Input<R>,
+    waiting: Waiting & { key?: string } = {},
+  ): Promise<Output<R>> {
     return this.#answer(route, input, waiting, waiting.key ?? crypto.randomUUID())
   }
 

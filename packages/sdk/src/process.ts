@@ -46,7 +46,7 @@ export class Process {
   async *output(options: Waiting & { after?: number } = {}): AsyncGenerator<Piece | Dropped, End, void> {
     const { signal } = options
     let after = options.after ?? 0
-    for (let tries = 0; ; ) {
+    for (let tries = 0; ;) {
       try {
         for await (const item of runEvents(this.#http, attachRoute, { ...this.#which, after }, { signal })) {
           tries = 0

@@ -53,5 +53,5 @@ export function query(fields: Readonly<Record<string, unknown>>): string {
       if (one !== undefined) pairs.append(name, String(one))
     }
   }
-  return pairs.size === 0 ? "" : `?${pairs}`
+  return pairs.size === 0 ? "" : `?${pairs.toString()}`
 }

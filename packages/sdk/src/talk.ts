@@ -72,14 +72,14 @@ export class Talk<R extends StreamRoute> implements AsyncDisposable {
 
   #listen(input: string): Promise<void> {
     return new Promise((resolve, reject) => {
-      const on = <E>(type: string, listen: (event: E) => void): void => this.#socket.addEventListener(type, listen)
+      const on = (type: string, listen: (event: never) => void): void => this.#socket.addEventListener(type, listen)
       on("open", () => {
         this.#socket.send(input)
         resolve()
       })
-      on<{ data: string | ArrayBuffer }>("message", ({ data }) => this.#receive(data))
+      on("message", ({ data }: { data: string | ArrayBuffer }) => this.#receive(data))
       on("error", () => undefined)
-      on<{ code: number }>("close", ({ code }) => {
+      on("close", ({ code }: { code: number }) => {
         const lost = new Fault("unavailable", "the connection was lost")
         reject(lost)
         this.#end(code === 1000 ? undefined : lost)

@@ -8,7 +8,8 @@ import { Talk } from "./talk.ts"
 
 const route = "POST /v1/sessions/{session}/exec"
 
-export interface TerminalOptions extends Waiting, Partial<Rest<typeof route, "session" | "cmd" | "argv" | "stdin" | "pty">> {
+export interface TerminalOptions
+  extends Waiting, Partial<Rest<typeof route, "session" | "cmd" | "argv" | "stdin" | "pty">> {
   /** A login shell unless given. */
   readonly command?: Command
   readonly cols?: number

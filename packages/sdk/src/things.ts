@@ -26,7 +26,8 @@ export class Images {
     name: string,
     { signal, ...wishes }: Waiting & Partial<Rest<"POST /v1/images/pull", "name">> = {},
   ): AsyncGenerator<Item<"POST /v1/images/pull">, void, void> {
-    for await (const { item } of readFeed(this.#http, "POST /v1/images/pull", { name, ...wishes }, { signal })) yield item
+    for await (const { item } of readFeed(this.#http, "POST /v1/images/pull", { name, ...wishes }, { signal }))
+      yield item
   }
 
   async tag(from: string, to: string, waiting?: Waiting): Promise<void> {
@@ -112,7 +113,10 @@ export class Memories {
     this.#http = http
   }
 
-  add(text: string, options: Waiting & Partial<Rest<"POST /v1/memories", "text">> = {}): Promise<Output<"POST /v1/memories">> {
+  add(
+    text: string,
+    options: Waiting & Partial<Rest<"POST /v1/memories", "text">> = {},
+  ): Promise<Output<"POST /v1/memories">> {
     const { signal, ...wishes } = options
     return this.#http.make("POST /v1/memories", { text, ...wishes }, { signal })
   }

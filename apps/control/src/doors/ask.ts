@@ -52,7 +52,11 @@ export class Ask {
     return Buffer.concat(pieces)
   }
 
-  async write<K extends "file.write" | "workspace.write">(name: K, input: Asked<Table, K>, bytes: Buffer): Promise<void> {
+  async write<K extends "file.write" | "workspace.write">(
+    name: K,
+    input: Asked<Table, K>,
+    bytes: Buffer,
+  ): Promise<void> {
     await using conversation = await this.stream(name, input)
     if (bytes.length > 0) await conversation.write(bytes)
     conversation.send(endOfBytes as Up<Table, K>)

@@ -17,6 +17,8 @@ export interface RouteOptions<C extends Contract> {
   readonly contract: C
   readonly handlers: Handlers<C>
   readonly log: Log
+  /** What handlers answer was checked by the contract on its way here: it is not looked through a second time. */
+  readonly isChecked?: boolean
   /** Who is asking; throws `unauthenticated` when nobody may. */
   caller(request: Request): Caller | Promise<Caller>
 }
@@ -46,7 +48,7 @@ function fixedFirst([, a]: [string, Entry], [, b]: [string, Entry]): number {
   return order(a) < order(b) ? -1 : 1
 }
 
-type Unbound = Omit<Asked<Entry>, "entry">
+type Unbound = Omit<Asked<Entry>, "entry"> & { readonly isChecked: boolean }
 
 function askedOf<C extends Contract>(options: RouteOptions<C>, name: string, c: HonoContext, caller: Caller): Unbound {
   const gone = untilGone(c.req.raw.signal)
@@ -57,7 +59,7 @@ function askedOf<C extends Contract>(options: RouteOptions<C>, name: string, c: 
     const handler = options.handlers[asked] as (input: unknown, context: Context) => unknown
     return handler(input.data, { signal, caller, key: keyOf(c) })
   }
-  return { c, name, log: options.log, signal: gone, ask }
+  return { c, name, log: options.log, signal: gone, ask, isChecked: options.isChecked ?? false }
 }
 
 async function answerOf(entry: Entry, asked: Unbound): Promise<Response> {
@@ -71,8 +73,9 @@ async function answerOf(entry: Entry, asked: Unbound): Promise<Response> {
   return asked.c.req.method === "GET" ? sendBytes({ ...asked, entry }, given) : takeBytes({ ...asked, entry }, given)
 }
 
-async function answerCall(entry: Call, { c, name, ask }: Unbound, given: object): Promise<Response> {
-  return sendJson(c, entry.out.parse(await ask(name, given)), entry.makes ? 201 : 200)
+async function answerCall(entry: Call, { c, name, ask, isChecked }: Unbound, given: object): Promise<Response> {
+  const out = await ask(name, given)
+  return sendJson(c, isChecked ? out : entry.out.parse(out), entry.makes ? 201 : 200)
 }
 
 function keyOf(c: HonoContext): string | undefined {

@@ -12,12 +12,15 @@ async function asked(api: StreamApi, upgrade: string): Promise<[Socket, string]>
   return [socket, told.toString()]
 }
 
-test.each(["h2c", "websocket", "x, y"])("an upgrade that is not to be had is refused, not left waiting: %s", async (to) => {
-  await using api = await StreamApi.start()
-  const [socket, told] = await asked(api, to)
-  expect(told).toMatch(/^HTTP\/1\.1 4/)
-  socket.destroy()
-})
+test.each(["h2c", "websocket", "x, y"])(
+  "an upgrade that is not to be had is refused, not left waiting: %s",
+  async (to) => {
+    await using api = await StreamApi.start()
+    const [socket, told] = await asked(api, to)
+    expect(told).toMatch(/^HTTP\/1\.1 4/)
+    socket.destroy()
+  },
+)
 
 test("who was refused and does not leave holds nothing up", async () => {
   const api = await StreamApi.start()

@@ -61,11 +61,12 @@ export class HubClient {
     const stop = (): void => socket.cut()
     signal.addEventListener("abort", stop, { once: true })
     try {
+      // In this order: what has come already is for the link as it is then.
+      link.attach(socket)
       socket.listen((text) => {
         this.#attempt = this.#refused = 0
         link.receive(socket, text)
       })
-      link.attach(socket)
       const over = new AbortController()
       void this.#ping(over.signal)
       const { code, reason } = await socket.closed

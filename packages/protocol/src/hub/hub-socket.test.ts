@@ -66,8 +66,8 @@ describe("the connection of a supervisor", () => {
     accept = (stream) =>
       void HubSocket.answer(stream, { clock: systemClock, admit }).then((socket) => {
         arrived.push(socket)
-        socket.listen((text) => hub.receive(socket, text))
         hub.attach(socket)
+        socket.listen((text) => hub.receive(socket, text))
       })
     const client = new HubClient({ link, dial, token: "good", clock: systemClock, log: silentLog })
     const over = client.run(new AbortController().signal)

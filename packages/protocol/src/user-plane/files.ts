@@ -2,7 +2,11 @@ import { z } from "zod"
 import { contract } from "../contract.ts"
 
 const place = {
-  session: z.string().min(1).max(128).meta({ description: "Id or name of the session.", examples: ["fix-login-bug"] }),
+  session: z
+    .string()
+    .min(1)
+    .max(128)
+    .meta({ description: "Id or name of the session.", examples: ["fix-login-bug"] }),
   path: z
     .string()
     .min(1)

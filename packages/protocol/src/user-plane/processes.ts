@@ -2,7 +2,11 @@ import { z } from "zod"
 import { contract } from "../contract.ts"
 import { Environment } from "./session.ts"
 
-const session = z.string().min(1).max(128).meta({ description: "Id or name of the session.", examples: ["fix-login-bug"] })
+const session = z
+  .string()
+  .min(1)
+  .max(128)
+  .meta({ description: "Id or name of the session.", examples: ["fix-login-bug"] })
 const Path = z.string().min(1).max(4095)
 const Signal = z.string().regex(/^SIG[A-Z0-9+]{1,10}$/)
 const Window = z.object({ cols: z.int().min(1).max(1_000), rows: z.int().min(1).max(1_000) })

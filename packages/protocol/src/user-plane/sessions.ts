@@ -14,7 +14,13 @@ import {
 } from "./session.ts"
 
 /** An id, or a name: names are unique among the sessions that are not deleted. */
-const which = { id: z.string().min(1).max(128).meta({ description: "Its id or its name.", examples: ["fix-login-bug"] }) }
+const which = {
+  id: z
+    .string()
+    .min(1)
+    .max(128)
+    .meta({ description: "Its id or its name.", examples: ["fix-login-bug"] }),
+}
 const one = z.object(which)
 const done = z.object({ ok: z.literal(true) })
 

@@ -107,8 +107,8 @@ export class GuestLine {
       heard: (frame) => this.#parts.heard(frame),
     })
     this.#link = link
-    socket.listen((text) => link.receive(socket, text))
     link.attach(socket, greeting)
+    socket.listen((text) => link.receive(socket, text))
     this.#parts.changed()
   }
 

@@ -61,10 +61,17 @@ export class SandboxGuest implements Guest {
         hint: "use an image with Node.js, such as host",
       })
     })
-    const operation = await attach(sandbox, pid, 0)
-    const guest = new SandboxGuest(sandbox, pid, operation, true)
-    await operation.write(bootstrapFrame(how.bootstrap))
-    return guest
+    try {
+      const operation = await attach(sandbox, pid, 0)
+      const guest = new SandboxGuest(sandbox, pid, operation, true)
+      await operation.write(bootstrapFrame(how.bootstrap))
+      signal.throwIfAborted()
+      return guest
+    } catch (failure) {
+      // Nobody would ever come to it.
+      await ask(sandbox, { op: "kill", pid, name: "SIGKILL" }, z.object({})).catch(() => undefined)
+      throw failure
+    }
   }
 
   get complaint(): string {

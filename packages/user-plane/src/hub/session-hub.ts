@@ -296,6 +296,8 @@ export class SessionHub implements AsyncDisposable {
     const { store, session } = this.#parts
     if (this.line.isTogether) return
     const found = this.line.guest ?? (await stay.find(signal))
+    // Nothing is started for who does not want it any more, or for a runner that goes.
+    signal.throwIfAborted()
     if (!this.line.guest && found) this.line.follow(found)
     if (!found) {
       const token = randomBytes(24).toString("base64url")
