@@ -474,7 +474,12 @@ describe("--json", () => {
       ids.set(name.replace(" ", "-"), value?.id ?? "")
     }
     // Those that are missing here keep a terminal or start something; their JSON is tested with the rest of them.
-    const others = ["start", "restart", "_serve"]
+    const others = [
+      "start",
+      "restart",
+      "_serve",
+      ...verbs.map(({ name }) => name).filter((name) => /^(user|launcher)\b/.test(name)),
+    ]
     expect(verbs.map(({ name }) => name).toSorted()).toEqual([...steps.map(([name]) => name), ...others].toSorted())
   })
 })

@@ -104,16 +104,10 @@ export class Day {
       ["delete", (one) => this.#delete(one)],
       ["rollback", (one) => this.#rollback(one)],
     ]
-    switch (note.state) {
-      case "running":
-        return [...usable, ...usable, ...awake, ["pause", (one) => this.#move(one, "pause", "paused")]]
-      case "paused":
-        return [...usable, ...awake, ["resume", (one) => this.#move(one, "resume", "running")]]
-      case "hibernated":
-        return [...usable, ...asleep]
-      default:
-        return asleep
-    }
+    if (note.state === "running")
+      return [...usable, ...usable, ...awake, ["pause", (one) => this.#move(one, "pause", "paused")]]
+    if (note.state === "paused") return [...usable, ...awake, ["resume", (one) => this.#move(one, "resume", "running")]]
+    return note.state === "hibernated" ? [...usable, ...asleep] : asleep
   }
 
   async #create(note: SessionNote, wishes: object): Promise<void> {

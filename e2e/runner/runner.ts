@@ -14,6 +14,11 @@ interface Ending {
   readonly signal: NodeJS.Signals | null
 }
 
+function endingOf(told: unknown[]): Ending {
+  const [code, signal] = told as [Ending["code"], Ending["signal"]]
+  return { code, signal }
+}
+
 /** The runner of a home, as the process it is: started, killed, started again. */
 export class Runner implements AsyncDisposable {
   readonly talk: Talk
@@ -45,7 +50,7 @@ export class Runner implements AsyncDisposable {
   static async of(child: ChildProcess, socket: string, begun: number): Promise<Runner> {
     let said = ""
     child.stderr?.on("data", (chunk: Buffer) => (said += chunk.toString()))
-    const ended = once(child, "close").then(([code, signal]) => ({ code, signal }) as Ending)
+    const ended = once(child, "close").then(endingOf)
     const isOver = { value: false }
     void ended.then(() => (isOver.value = true))
     for (;;) {

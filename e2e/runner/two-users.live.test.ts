@@ -68,7 +68,7 @@ describe.skipIf(process.getuid?.() !== 0)("two users of one machine", { timeout:
       await run("setpriv", [...asPerson(other.person).slice(1), "sh", "-c", command], { cwd: "/" })
       return undefined
     } catch (failure) {
-      return String((failure as { stderr: string }).stderr)
+      return (failure as { stderr: string }).stderr
     }
   }
   const denied = /Permission denied|Operation not permitted|EACCES/

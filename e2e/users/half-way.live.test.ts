@@ -18,7 +18,7 @@ describe.skipIf(process.getuid?.() !== 0)("making a user, whole or not at all", 
     expect(existsSync(`/sys/fs/cgroup/memory/warren-${name}`)).toBe(false)
     expect(readdirSync(machine.at("machine", "users"))).toEqual([])
     const { body } = await machine.ask("/v1/users", { token: await machine.rootToken() })
-    expect(body.items.map((one: { name: string }) => one.name)).toEqual(["root"])
+    expect((body["items"] as { name: string }[]).map((one) => one.name)).toEqual(["root"])
   }
 
   test("a runner that does not start leaves nothing", async () => {

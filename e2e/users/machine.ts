@@ -13,7 +13,8 @@ const run = promisify(execFile)
 
 export interface Answer {
   readonly status: number
-  readonly body: any // oxlint-disable-line typescript/no-explicit-any -- as it came
+  /** As it came. */
+  readonly body: Readonly<Record<string, unknown>>
 }
 
 interface Asked {
@@ -87,7 +88,7 @@ export class ManyUsers implements AsyncDisposable {
       ...(body ? { body: JSON.stringify(body) } : {}),
     })
     const text = await answer.text()
-    return { status: answer.status, body: text.startsWith("{") ? JSON.parse(text) : text }
+    return { status: answer.status, body: (text.startsWith("{") ? JSON.parse(text) : {}) as Answer["body"] }
   }
 
   async rootToken(): Promise<string> {
@@ -98,12 +99,12 @@ export class ManyUsers implements AsyncDisposable {
   async tokenOf(name: string): Promise<string> {
     const origin = `http://localhost:${this.port}`
     const invite = await this.ask("/v1/invites", { token: await this.rootToken(), body: { name } })
-    const body = JSON.stringify({ code: invite.body.code, password: "correct horse battery" })
+    const body = JSON.stringify({ code: invite.body["code"], password: "correct horse battery" })
     const came = await fetch(`${origin}/v1/invites/redeem`, { method: "POST", body })
     const cookie = came.headers.getSetCookie()[0]?.split(";")[0] ?? ""
     const scopes = ["sessions:read", "sessions:write", "exec", "files:read", "files:write", "account:read"]
     const made = await this.ask("/v1/tokens", { headers: { cookie, origin }, body: { scopes } })
-    return String(made.body.token)
+    return String(made.body["token"])
   }
 
   /** What a command of an account says when it fails; undefined when it does not. */
@@ -113,7 +114,7 @@ export class ManyUsers implements AsyncDisposable {
       await run("setpriv", [...drop, "sh", "-c", command], { cwd: "/" })
       return undefined
     } catch (failure) {
-      return String((failure as { stderr: string }).stderr)
+      return (failure as { stderr: string }).stderr
     }
   }
 

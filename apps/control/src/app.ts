@@ -9,7 +9,7 @@ import { openApi } from "@warren/protocol/http/openapi.ts"
 import { answerFaults, routes } from "@warren/protocol/http/routes.ts"
 import type { TokenScope } from "@warren/protocol/token-scope.ts"
 import { userPlane } from "@warren/protocol/user-plane.ts"
-import { Hono } from "hono"
+import { Hono, type MiddlewareHandler } from "hono"
 import { stream } from "hono/streaming"
 import { acmeRoutes } from "./acme.ts"
 import type { Control } from "./control.ts"
@@ -49,6 +49,7 @@ export function app(parts: AppParts): Hono {
   const app = new Hono()
   answerFaults(app, log)
   app.use(observe(visits, { ...parts, gate }))
+  app.use(ownWords)
   // Before the names are looked at: a certificate authority asks for whatever name the certificate is to have.
   if (parts.acmeFolder) app.route("/", acmeRoutes(parts.acmeFolder))
   app.use(onlyOurs(parts.port, parts.publicUrl, parts.hasTls ?? false))
@@ -85,6 +86,12 @@ export function app(parts: AppParts): Hono {
   app.route("/sandkasten", sandkastenDoor({ plane, known }, log))
   app.route("/valet", valetDoor({ plane, known, publicUrl: parts.publicUrl }, log))
   return app
+}
+
+/** What belongs to one connection is the server's to say; over HTTP/2 such a header is no answer at all, and ends the process. */
+const ownWords: MiddlewareHandler = async (c, next) => {
+  await next()
+  for (const name of ["transfer-encoding", "connection", "keep-alive"]) c.res.headers.delete(name)
 }
 
 /** The calls for those who have not said who they are, or the others. */

@@ -29,7 +29,7 @@ export async function askControl<K extends CallName<Plane>>(
   const token = tokenFor(home, port)
   const where = { port, certificate: load(settings, desk.terminal.env).tlsCertificate }
   const signal = AbortSignal.any([desk.signal, AbortSignal.timeout(answerMs)])
-  const question = { ...questionOf(name, input as Record<string, unknown>), token }
+  const question = { ...questionOf(name, input), token }
   const answer = await speak(where, question, signal).catch((cause: unknown) => {
     desk.signal.throwIfAborted()
     throw cause instanceof Fault ? cause : noControl(home, cause)

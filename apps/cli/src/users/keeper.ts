@@ -57,7 +57,7 @@ const systemd: Keeper = {
 async function systemctl(args: readonly string[], signal: AbortSignal): Promise<void> {
   await run("systemctl", args, { signal }).catch((cause: unknown) => {
     signal.throwIfAborted()
-    const said = String((cause as { stderr?: string }).stderr ?? "").trim()
+    const said = ((cause as { stderr?: string }).stderr ?? "").trim()
     throw new Fault("unavailable", `systemctl ${args[0]} failed: ${said}`, { cause })
   })
 }

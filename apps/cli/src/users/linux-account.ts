@@ -54,7 +54,7 @@ async function program(name: string, args: readonly string[]): Promise<void> {
   try {
     await run(name, args)
   } catch (cause) {
-    const said = String((cause as { stderr?: string }).stderr ?? "").trim()
+    const said = ((cause as { stderr?: string }).stderr ?? "").trim()
     throw new Fault("unavailable", `${name} did not do it: ${said || "it could not be run"}`, { cause })
   }
 }

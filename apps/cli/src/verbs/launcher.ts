@@ -17,7 +17,7 @@ export const launcherVerb = verb({
     }
     const child = spawn(process.execPath, [join(desk.programs, "launcher.js")], {
       cwd: "/",
-      env: desk.terminal.env as NodeJS.ProcessEnv,
+      env: desk.terminal.env,
       stdio: ["ignore", "inherit", "inherit"],
     })
     using _taken = desk.interrupts.take(() => child.kill("SIGTERM"))

@@ -47,7 +47,7 @@ export class Heartbeat implements Disposable {
         },
         (failure: unknown) => {
           settled()
-          reject(failure as Error)
+          reject(failure)
         },
       )
       if (!this.#isWatching) void this.#look()

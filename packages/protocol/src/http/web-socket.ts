@@ -58,7 +58,7 @@ export async function webSocket(asked: Asked<Stream>, given: Record<string, unkn
   const upgrade = upgradeWebSocket(() => ({
     onOpen: (_, { raw }) => void new Talk(raw as unknown as WebSocket, asked, given),
   }))
-  const response = await upgrade(asked.c, () => Promise.resolve())
+  const response = await upgrade(asked.c as Parameters<typeof upgrade>[0], () => Promise.resolve())
   return response ?? new Response(null, { status: 426 })
 }
 

@@ -76,7 +76,7 @@ class Talk implements Conversation<Up, never> {
     this.#items = say(() => this.#hear(signal))
   }
 
-  async next(): Promise<never | Chunk | undefined> {
+  async next(): Promise<Chunk | undefined> {
     const { value } = await this.#items.next()
     return value as Chunk | undefined
   }

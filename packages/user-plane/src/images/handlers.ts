@@ -119,7 +119,9 @@ function toldOf(event: ImageEvent): Told {
       return { text: `${event.layers} layers\n`, totalBytes: event.bytes }
     case "layer.downloading":
       return { text: event.layer, bytes: event.bytes, totalBytes: event.totalBytes }
-    default:
+    case "layer.present":
+    case "layer.extracting":
+    case "layer.done":
       return { text: `${event.kind.replace("layer.", "")} ${event.layer}\n` }
   }
 }

@@ -38,8 +38,8 @@ export class Port implements Conversation<Said, Told> {
       this.#hasGreeted = true
       return { ev: "connected" }
     }
-    const { value, done } = await this.#pieces.next()
-    return done ? undefined : new Chunk(streamTags.raw, value)
+    const piece = await this.#pieces.next()
+    return piece.done ? undefined : new Chunk(streamTags.raw, piece.value)
   }
 
   /** Nothing more will be sent; what comes back is still read. */

@@ -76,7 +76,13 @@ export class Run implements Conversation<RunControl, RunEvent> {
         return { ev: "exit", ...endedOf({ ...event, reason: this.#oom.reason(event) }) }
       case "warn":
         return undefined
-      default:
+      case "ok":
+      case "fault":
+      case "ready":
+      case "entries":
+      case "end":
+      case "change":
+      case "done":
         throw new Fault("internal", `init said ${event.ev} about a program`)
     }
   }

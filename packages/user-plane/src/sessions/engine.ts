@@ -66,8 +66,9 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
       usualLeast: options.poolLeast,
     }),
   )
-  let reaper: Reaper | undefined
-  const wake = (): void => reaper?.wake()
+  // Made last, and told of everything from then on.
+  const watch: { reaper?: Reaper } = {}
+  const wake = (): void => watch.reaper?.wake()
   const sessions = new Sessions({
     ...options,
     store,
@@ -88,7 +89,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
     log,
     signal: scope.signal,
   })
-  reaper = scope.use(new Reaper({ sessions, snapshots, clock, log }))
+  watch.reaper = scope.use(new Reaper({ sessions, snapshots, clock, log }))
   pool.start()
   const owned = scope.move()
   return { sessions, snapshots, sandboxes, pool, store, found, [Symbol.asyncDispose]: () => owned.close() }

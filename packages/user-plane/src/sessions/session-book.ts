@@ -22,7 +22,7 @@ export interface BookParts {
 }
 
 const eventsKept = 2_000
-const over: readonly State[] = ["stopped", "failed"]
+const over: ReadonlySet<State> = new Set(["stopped", "failed"])
 
 /** What is known of sessions: on disk, and in memory those that are not over. The one place where a session changes its state. */
 export class SessionBook {
@@ -145,7 +145,7 @@ export class SessionBook {
     const state = moved(entry.record, move)
     this.write(entry, { ...entry.record, ...changes, state })
     this.#parts.log("info", "session.move", { session: entry.id, move, state, reason: entry.record.reason })
-    if (over.includes(state)) this.#entries.delete(entry.id)
+    if (over.has(state)) this.#entries.delete(entry.id)
     else this.#entries.set(entry.id, entry)
     const isNew = move === "ready" && entry.record.createdAt === entry.record.usedAt
     return this.#tell(entry, isNew ? "created" : "changed")

@@ -26,7 +26,7 @@ export async function removeTree(trash: FileHandle, name: string | Buffer): Prom
 export async function emptyFolder(path: string): Promise<void> {
   const folder = await open(path, folderFlags)
   try {
-    for await (const entry of await entriesOf(folder)) await removeTree(folder, entry)
+    for await (const entry of entriesOf(folder)) await removeTree(folder, entry)
   } finally {
     await folder.close()
   }
@@ -40,7 +40,7 @@ async function removeOne(trash: FileHandle, path: Buffer, pending: (string | Buf
   })
   if (!folder) return unlink(path).then(yes, unless("ENOENT", true))
   try {
-    for await (const entry of await entriesOf(folder)) {
+    for await (const entry of entriesOf(folder)) {
       const isGone = await unlink(inside(folder, entry)).then(yes, unlessAny(["EISDIR", "EPERM"], false))
       if (!isGone) pending.push(await layAside(trash, inside(folder, entry)))
     }

@@ -19,8 +19,10 @@ export class WorkspaceDownload implements Conversation<never, never> {
   }
 
   async next(): Promise<Chunk | undefined> {
-    const { value, done } = await this.#pieces.next()
-    return done ? undefined : new Chunk(streamTags.raw, Buffer.from(value.buffer, value.byteOffset, value.length))
+    const piece = await this.#pieces.next()
+    if (piece.done) return undefined
+    const { buffer, byteOffset, length } = piece.value
+    return new Chunk(streamTags.raw, Buffer.from(buffer, byteOffset, length))
   }
 
   send(): void {

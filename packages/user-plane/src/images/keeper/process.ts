@@ -111,9 +111,9 @@ class Running implements AsyncDisposable {
   }
 
   async told(): Promise<unknown> {
-    const { done, value } = await this.#lines.next()
-    if (done) throw await this.#ended
-    const told = JSON.parse(value) as Told
+    const line = await this.#lines.next()
+    if (line.done) throw await this.#ended
+    const told = JSON.parse(line.value) as Told
     if ("fault" in told) throw Fault.fromData(told.fault)
     return told.ok
   }
