@@ -1,3 +1,5 @@
+import { createHash } from "node:crypto"
+import { mkdirSync, readdirSync, rmSync } from "node:fs"
 import { join } from "node:path"
 import type { Log } from "@warren/base/log.ts"
 import type { Scope } from "@warren/base/scope.ts"
@@ -17,7 +19,9 @@ export async function openDriver(root: string, settings: DriverSettings, log: Lo
   const common = { root: join(root, "sandboxes", settings.driver), log }
   if (settings.driver === "process") {
     const programs = { init: program("warren-init"), confine: program("warren-confine") }
-    return scope.use(await openProcessDriver({ ...common, programs, isUnlimitedAllowed: true }))
+    const place = processRoot(common.root)
+    scope.defer(() => removeIfEmpty(place))
+    return scope.use(await openProcessDriver({ ...common, root: place, programs, isUnlimitedAllowed: true }))
   }
   const programs = {
     init: program("warren-init"),
@@ -26,4 +30,20 @@ export async function openDriver(root: string, settings: DriverSettings, log: Lo
   }
   const cgroupParent = settings.cgroupParent === "" ? undefined : settings.cgroupParent
   return scope.use(await openOciDriver({ ...common, programs, cgroupParent }))
+}
+
+/**
+ * Root's sandboxes of this driver have users of their own, who must get to their folders; the owner's are closed to everybody. So theirs
+ * are elsewhere: one place for each data folder, gone with the machine's next start.
+ */
+function processRoot(root: string): string {
+  if (process.getuid?.() !== 0) return root
+  const place = join("/run/warren-process", createHash("sha256").update(root).digest("hex").slice(0, 16))
+  mkdirSync(place, { recursive: true, mode: 0o711 })
+  return place
+}
+
+function removeIfEmpty(place: string): void {
+  const left = readdirSync(place).filter((name) => name !== "lock")
+  if (left.length === 0) rmSync(place, { recursive: true, force: true })
 }
