@@ -22,6 +22,8 @@ import { settings } from "./settings.ts"
 import { Tls } from "./tls.ts"
 
 process.umask(0o077)
+// Before anything is opened: told to stop while it starts, it starts, and then stops in order.
+const toldToStop = Promise.race([once(process, "SIGTERM"), once(process, "SIGINT")])
 const config = load(settings, process.env)
 const log = createLog((line) => process.stdout.write(line)).with({ app: "control" })
 const clock = systemClock
@@ -96,6 +98,6 @@ const link = await firstLink(control.store, control.invites, isSingle ? me.usern
 // Not into the log, which is kept: whoever reads it within a quarter of an hour would be let in.
 if (link !== undefined) process.stderr.write(`Sign in to Warren, once, within 15 minutes: ${link}\n`)
 
-await Promise.race([once(process, "SIGTERM"), once(process, "SIGINT")])
+await toldToStop
 stop.abort()
 log("info", "control.stopping")
