@@ -1,8 +1,11 @@
-import { cp, symlink } from "node:fs/promises"
+import { cp } from "node:fs/promises"
 import { resolve } from "node:path"
 import { TempFolder } from "@warren/base/testing/temp-folder.ts"
 import { CliProgram } from "../apps/cli/src/testing/cli-program.ts"
 import { freePort } from "./warren.ts"
+
+/** What the programs do not have in themselves. */
+const external = ["libsql", "@libsql", "@neon-rs", "detect-libc"]
 
 /** A copy of the built programs, so that what is built while a test runs does not change what it runs. */
 export class Installed implements AsyncDisposable {
@@ -17,7 +20,9 @@ export class Installed implements AsyncDisposable {
   static async make(): Promise<Installed> {
     const folder = await TempFolder.make()
     await cp(resolve("dist"), folder.at("programs"), { recursive: true })
-    await symlink(resolve("node_modules"), folder.at("node_modules"))
+    // Copied: the checkout may lie where other accounts cannot go, and some tests run these programs as others.
+    for (const name of external)
+      await cp(resolve("node_modules", name), folder.at("node_modules", name), { recursive: true })
     return new Installed(folder)
   }
 

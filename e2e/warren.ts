@@ -67,9 +67,18 @@ export class Warren implements AsyncDisposable {
     return this.#child.exitCode
   }
 
+  /** Sandboxes outlive a Warren: what a test has made is deleted first. */
   async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#child.exitCode === null && this.#child.signalCode === null) await this.#deleteSessions()
     await this.stop()
     await rm(this.home, { recursive: true, force: true })
+  }
+
+  async #deleteSessions(): Promise<void> {
+    const headers = { authorization: `Bearer ${await this.token()}` }
+    const { items } = (await (await this.get("/v1/sessions?limit=200")).json()) as { items: { id: string }[] }
+    for (const { id } of items)
+      await fetch(`http://127.0.0.1:${this.port}/v1/sessions/${id}`, { method: "DELETE", headers })
   }
 
   #running(): Promise<void> {

@@ -538,7 +538,10 @@ describe("the connection of a stream", () => {
         for (const bytes of frames) pair.right.write(bytes)
         pair.right.end()
         const pipe = await opening.catch((thrown: unknown) => thrown)
-        if (!isPipe(pipe)) return expect(pipe).toBeInstanceOf(Fault)
+        if (!isPipe(pipe)) {
+          expect(pipe).toBeInstanceOf(Fault)
+          return
+        }
         const items: unknown[] = []
         const thrown = await thrownBy(
           (async () => {

@@ -4,7 +4,7 @@ import { exec } from "@warren/drivers/init/exec.ts"
 import { initPid } from "@warren/drivers/oci/testing/invariants.ts"
 import { sessionCalls } from "@warren/protocol/user-plane/sessions.ts"
 import type { z } from "zod"
-import { afterEach, describe, expect, test } from "vitest"
+import { afterEach, beforeEach, describe, expect, test } from "vitest"
 import type { Engine } from "../sessions/engine.ts"
 import { Home } from "../sessions/testing/home.ts"
 
@@ -12,11 +12,11 @@ const never = new AbortController().signal
 const megabyte = 1024 * 1024
 
 describe("the pool", () => {
-  let home = new Home()
-  afterEach(async () => {
-    await home[Symbol.asyncDispose]()
+  let home: Home
+  beforeEach(() => {
     home = new Home()
   })
+  afterEach(() => home[Symbol.asyncDispose]())
 
   const create = (engine: Engine, wishes: z.input<(typeof sessionCalls)["session.create"]["in"]> = {}) =>
     engine.sessions.create(sessionCalls["session.create"].in.parse(wishes), never)
