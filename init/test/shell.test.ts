@@ -319,7 +319,9 @@ describe("shells", () => {
   it.each(["/bin/bash", "/bin/dash"])("do not hold up a stop: %s", { timeout: 20_000 }, async (shell) => {
     await using other = await Init.start()
     const { last } = await other.call({ op: "shell.open", shell })
-    await other.call({ op: "shell.run", shell: last["shell"], command: "sleep 1000 &" })
+    // Until it has become the program, a job of an interactive shell is as deaf to TERM as the shell.
+    const command = 'sleep 1000 & until [ "$(cat /proc/$!/comm)" = sleep ]; do :; done'
+    await other.call({ op: "shell.run", shell: last["shell"], command })
     using hold = other.open({ op: "hold" })
     await hold.event()
     await other.call({ op: "stop", graceMs: 3_600_000 })
