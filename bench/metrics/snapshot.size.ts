@@ -1,20 +1,3 @@
-import { defineMetric, elapsedMs } from "../metric.ts"
-import { Sandboxes } from "../sandboxes.ts"
+import { snapshotAt } from "../snapshot-size.ts"
 
-/** A snapshot of a running sandbox that has written 1 GB, against one that has written 10 MB. */
-export const metric = defineMetric({
-  name: "snapshot.size",
-  unit: "ms",
-  goal: { ratioMax: 1.5 },
-  samples: { full: 100, quick: 10 },
-  async prepare(context) {
-    const sandboxes = await Sandboxes.open(context)
-    const large = await sandboxes.create()
-    const small = await sandboxes.create()
-    await sandboxes.write(large, 1_000)
-    await sandboxes.write(small, 10)
-    return { sandboxes, large, small }
-  },
-  run: ({ sandboxes, large }) => sandboxes.snapshot(large, elapsedMs),
-  baseline: { name: "at 10 MB", run: ({ sandboxes, small }) => sandboxes.snapshot(small, elapsedMs) },
-})
+export const metric = snapshotAt("snapshot.size", 1_000)

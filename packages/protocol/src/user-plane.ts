@@ -88,9 +88,8 @@ const runnerCalls = contract({
   },
 })
 
-/** What a runner answers: the user plane. */
-export const userPlane = contract({
-  ...runnerCalls,
+/** Everything of the user plane but what only the process that runs it can say: its health, its log, who asked, its end. */
+export const dataCalls = contract({
   ...sessionCalls,
   ...processCalls,
   ...fileCalls,
@@ -102,7 +101,9 @@ export const userPlane = contract({
   ...agentCalls,
   ...databaseCalls,
   ...tunnelCalls,
-  ...accessCalls,
-}) satisfies Scoped
+})
+
+/** What a runner answers: the user plane. */
+export const userPlane = contract({ ...runnerCalls, ...dataCalls, ...accessCalls }) satisfies Scoped
 
 export type UserPlane = Handlers<typeof userPlane>

@@ -1,7 +1,7 @@
 import type { Answer, Asked, CallName, Context, Handlers, StreamName } from "@warren/protocol/contract.ts"
 import { Chunk, type Conversation } from "@warren/protocol/conversation.ts"
 import { describe, expect, test } from "vitest"
-import type { dataCalls } from "./user-plane.ts"
+import type { dataCalls } from "@warren/protocol/user-plane.ts"
 
 type Calls = typeof dataCalls
 type Told = { readonly ev?: string; readonly exitCode?: number | null; readonly [field: string]: unknown }

@@ -7,7 +7,8 @@ import { Scope } from "@warren/base/scope.ts"
 import { openOciDriver } from "@warren/drivers/oci/driver.ts"
 import { routes } from "@warren/protocol/http/routes.ts"
 import { afterAll, beforeAll, expect, test } from "vitest"
-import { dataCalls, openUserPlane } from "./user-plane.ts"
+import { dataCalls } from "@warren/protocol/user-plane.ts"
+import { openUserPlane } from "./user-plane.ts"
 
 const dist = resolve(import.meta.dirname, "../../../dist")
 const root = realpathSync(mkdtempSync(join(tmpdir(), "wh-")))

@@ -12,7 +12,8 @@ import { RunnerLink } from "@warren/protocol/rpc/link.ts"
 import { RpcConnection } from "@warren/protocol/rpc/server.ts"
 import { afterAll, beforeAll } from "vitest"
 import { Asking, userPlaneConformance } from "./conformance.ts"
-import { dataCalls, openUserPlane } from "./user-plane.ts"
+import { dataCalls } from "@warren/protocol/user-plane.ts"
+import { openUserPlane } from "./user-plane.ts"
 
 const dist = resolve(import.meta.dirname, "../../../dist")
 const root = realpathSync(mkdtempSync(join(tmpdir(), "wp-")))

@@ -6,17 +6,7 @@ import { Scope } from "@warren/base/scope.ts"
 import { Database } from "@warren/base/sqlite/database.ts"
 import { canLendLayers, hasDisk, lackOf, type Driver } from "@warren/drivers/driver.ts"
 import type { Handlers } from "@warren/protocol/contract.ts"
-import { agentCalls } from "@warren/protocol/user-plane/agents.ts"
-import { chatCalls } from "@warren/protocol/user-plane/chat.ts"
-import { databaseCalls } from "@warren/protocol/user-plane/database.ts"
-import { fileCalls } from "@warren/protocol/user-plane/files.ts"
-import { imageCalls } from "@warren/protocol/user-plane/images.ts"
-import { memoryCalls } from "@warren/protocol/user-plane/memory.ts"
-import { processCalls } from "@warren/protocol/user-plane/processes.ts"
-import { secretCalls } from "@warren/protocol/user-plane/secrets.ts"
-import { sessionCalls } from "@warren/protocol/user-plane/sessions.ts"
-import { tunnelCalls } from "@warren/protocol/user-plane/tunnels.ts"
-import { workspaceCalls } from "@warren/protocol/user-plane/workspaces.ts"
+import { dataCalls } from "@warren/protocol/user-plane.ts"
 import { Broker, type Upstreams } from "./broker/broker.ts"
 import { leaseMigrations, Leases } from "./broker/leases.ts"
 import { vaultKeys } from "./broker/vault-keys.ts"
@@ -54,21 +44,6 @@ import { workspaceHandlers } from "./workspaces/handlers.ts"
 import { plainDisk } from "./workspaces/disk.ts"
 import { workspaceMigrations } from "./workspaces/schema.ts"
 import { Workspaces } from "./workspaces/workspaces.ts"
-
-/** Everything of the user plane but what only the process that runs it can say: its health, its log, its end. */
-export const dataCalls = {
-  ...sessionCalls,
-  ...processCalls,
-  ...fileCalls,
-  ...imageCalls,
-  ...workspaceCalls,
-  ...secretCalls,
-  ...memoryCalls,
-  ...chatCalls,
-  ...agentCalls,
-  ...databaseCalls,
-  ...tunnelCalls,
-}
 
 export interface UserPlaneOptions {
   /** The user's folder: `shared`, `tmp`, `vault` and `internal` are in it. */

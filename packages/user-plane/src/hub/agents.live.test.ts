@@ -10,7 +10,8 @@ import { openOciDriver } from "@warren/drivers/oci/driver.ts"
 import type { Item } from "./turn-book.ts"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { Asking } from "../conformance.ts"
-import { dataCalls, openUserPlane, type LocalUserPlane } from "../user-plane.ts"
+import { dataCalls } from "@warren/protocol/user-plane.ts"
+import { openUserPlane, type LocalUserPlane } from "../user-plane.ts"
 
 const dist = resolve(import.meta.dirname, "../../../../dist")
 const root = realpathSync(mkdtempSync(join(tmpdir(), "wa-")))
