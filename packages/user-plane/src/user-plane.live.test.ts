@@ -50,12 +50,12 @@ beforeAll(async () => {
 afterAll(async () => {
   try {
     const ask = new Asking(dataCalls, () => local)
-    for (const { id } of (await ask.call("session.list", { limit: 200 })).items) await ask.call("session.delete", { id })
+    for (const { id } of (await ask.call("session.list", { limit: 200 })).items)
+      await ask.call("session.delete", { id })
   } finally {
     await scope.close()
     rmSync(root, { recursive: true, force: true })
   }
-})
 })
 
 userPlaneConformance("in process", () => new Asking(dataCalls, () => local))
