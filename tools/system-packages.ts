@@ -41,6 +41,7 @@ export const systemPackages: readonly SystemPackage[] = [
   { finds: "skopeo", name: "skopeo", why: "pushes to it", for: "test" },
   { finds: "/usr/bin/busybox", name: "busybox-static", why: "a small image", for: "test" },
   { finds: "/usr/lib/postgresql", name: "postgresql", why: "the control plane's other database", for: "test" },
+  { finds: "chromium", name: "chromium", why: "opens the page as a person would", for: "test" },
   { finds: "bwrap", name: "bubblewrap", why: "what we are measured against", for: "test" },
 ]
 

@@ -204,7 +204,10 @@ describe("a collected prompt", () => {
 describe("what can go wrong", () => {
   test("a supervisor that dies in the middle: the turn ends with its cause, the next one works", async () => {
     const hub = await system.start("s1", scripted)
-    const { messageId, chatId } = say(hub, written({ text: "begun" }, { die: true }))
+    // One that dies before anything of it was heard is tried again; this one has been heard.
+    const { messageId, chatId } = say(hub, written({ text: "begun" }, { hang: true }))
+    await feedUntil(hub, ({ type }) => type === "message.part.text-delta")
+    places.kill("s1")
     await feedUntil(hub, isDone(messageId))
     expect(system.chats.messages(chatId, { limit: 1 }).items).toMatchObject([
       { reason: "lost", cause: "orphaned", state: "final" },
