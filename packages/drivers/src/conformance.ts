@@ -408,6 +408,24 @@ export function conformance(subject: Subject): void {
       await sandbox.resume()
       expect(await text(sandbox, "echo alive")).toBe("alive\n")
     })
+
+    it("are paused although they fork all the time", async ({ skip }) => {
+      const sandbox = await start()
+      if (!canPause(driver, sandbox)) return skip(driver.abilities.reasons["pause"])
+      await using forks = await Execution.start(sandbox, {
+        argv: ["sh", "-c", "for n in 1 2 3 4; do while :; do /bin/true; done & done; echo begun; wait"],
+      })
+      await forks.output().next()
+      for (let round = 0; round < 10; round++) {
+        await sandbox.pause()
+        await sandbox.resume()
+      }
+      await sandbox.pause()
+      const before = (await sandbox.stats()).cpuUs
+      expect((await sandbox.stats()).cpuUs).toBe(before)
+      await sandbox.resume()
+      expect(await text(sandbox, "echo alive")).toBe("alive\n")
+    })
   })
 
   describe("snapshots", () => {

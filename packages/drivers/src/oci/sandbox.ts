@@ -59,9 +59,8 @@ export class OciSandbox implements Sandbox, Pausable {
   }
 
   async pause(): Promise<void> {
-    this.#parts.cgroup.freeze()
+    await this.#parts.cgroup.freeze()
     this.#isPaused = true
-    await Promise.resolve()
   }
 
   async resume(): Promise<void> {
@@ -74,7 +73,7 @@ export class OciSandbox implements Sandbox, Pausable {
   async whilePaused<T>(work: () => Promise<T>): Promise<T> {
     this.#holds++
     try {
-      this.#parts.cgroup.freeze()
+      await this.#parts.cgroup.freeze()
       return await work()
     } finally {
       this.#holds--

@@ -61,9 +61,8 @@ export class ProcessSandbox implements Sandbox, Pausable {
     return this.#parts.cgroup?.oomKills() ?? 0
   }
 
-  pause(): Promise<void> {
-    this.#group().freeze()
-    return Promise.resolve()
+  async pause(): Promise<void> {
+    await this.#group().freeze()
   }
 
   resume(): Promise<void> {

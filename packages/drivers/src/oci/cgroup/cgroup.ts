@@ -1,5 +1,6 @@
 import { mkdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
+import { setTimeout as sleep } from "node:timers/promises"
 import { errnoOf, Fault } from "@warren/base/fault.ts"
 import type { Limits } from "../../sandbox-spec.ts"
 
@@ -23,7 +24,8 @@ export interface Cgroups {
 
 export interface Cgroup {
   readonly folders: readonly string[]
-  freeze(): void
+  /** Resolves when nothing in it moves any more. */
+  freeze(): Promise<void>
   thaw(): void
   /** What is in force, read back. */
   limits(): Pick<Limits, "cpus" | "memoryBytes" | "pidsMax">
@@ -45,13 +47,43 @@ export function cpuQuotaUs(cpus: number): number {
   return Math.max(1_000, Math.round(cpus * cpuPeriodUs))
 }
 
-/** Reads of the state until a group counts as not freezing: about a second of them. */
-export const freezeTriesMax = 50_000
+/** How a group is frozen on one kind of cgroup. */
+export interface Frost {
+  begin(): void
+  isComplete(): boolean
+  end(): void
+}
 
-export function notFrozen(): Fault {
-  return new Fault("timeout", "the sandbox could not be paused", {
-    hint: "something in it waits for the kernel; try again",
-  })
+const freezing = {
+  /** Most groups stand still at once; the kernel looks at them again whenever it is asked. */
+  looksAtOnce: 200,
+  betweenMs: 2,
+  /** A group that forks all the time can stay half frozen: it is let go and caught again. */
+  againMs: 250,
+  timeoutMs: 10_000,
+} as const
+
+/** Its processes need the processor to come to a stop, so whoever waits for them gives it away. */
+export async function freeze(frost: Frost): Promise<void> {
+  const begun = performance.now()
+  let caught = begun
+  frost.begin()
+  for (let looks = 1; !frost.isComplete(); looks++) {
+    if (looks < freezing.looksAtOnce) continue
+    const now = performance.now()
+    if (now - begun > freezing.timeoutMs) {
+      frost.end()
+      throw new Fault("timeout", "the sandbox could not be paused", {
+        hint: "something in it waits for the kernel; try again",
+      })
+    }
+    if (now - caught > freezing.againMs) {
+      caught = now
+      frost.end()
+      frost.begin()
+    }
+    await sleep(freezing.betweenMs)
+  }
 }
 
 export function read(folder: string, file: string): string {

@@ -40,8 +40,8 @@ class NoCgroup implements Cgroup {
     this.#init = init
   }
 
-  freeze(): void {
-    throw new Fault("unsupported", "a sandbox without cgroups cannot be paused")
+  freeze(): Promise<void> {
+    return Promise.reject(new Fault("unsupported", "a sandbox without cgroups cannot be paused"))
   }
 
   thaw(): void {

@@ -86,12 +86,13 @@ class CgroupV1 implements Cgroup {
     this.folders = [...new Set(folders.values())]
   }
 
-  freeze(): void {
-    group.write(this.#at("freezer"), "freezer.state", "FROZEN")
-    // The kernel asks every process to stop, and looks at them again whenever the state is read.
-    for (let tries = 0; group.read(this.#at("freezer"), "freezer.state") !== "FROZEN"; tries++) {
-      if (tries >= group.freezeTriesMax) throw group.notFrozen()
-    }
+  freeze(): Promise<void> {
+    const folder = this.#at("freezer")
+    return group.freeze({
+      begin: () => group.write(folder, "freezer.state", "FROZEN"),
+      isComplete: () => group.read(folder, "freezer.state") === "FROZEN",
+      end: () => this.thaw(),
+    })
   }
 
   thaw(): void {

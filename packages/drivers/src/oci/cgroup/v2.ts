@@ -59,11 +59,12 @@ class CgroupV2 implements Cgroup {
     this.folders = [folder]
   }
 
-  freeze(): void {
-    group.write(this.#folder, "cgroup.freeze", 1)
-    for (let tries = 0; group.readField(this.#folder, "cgroup.events", "frozen") !== 1; tries++) {
-      if (tries >= group.freezeTriesMax) throw group.notFrozen()
-    }
+  freeze(): Promise<void> {
+    return group.freeze({
+      begin: () => group.write(this.#folder, "cgroup.freeze", 1),
+      isComplete: () => group.readField(this.#folder, "cgroup.events", "frozen") === 1,
+      end: () => this.thaw(),
+    })
   }
 
   thaw(): void {
