@@ -12,11 +12,11 @@ const boundaries: Readonly<Record<string, readonly string[]>> = {
   "packages/sdk": ["packages/base", "packages/protocol"],
   "packages/mcp": ["packages/base", "packages/protocol", "packages/sdk"],
   "packages/e2b": ["packages/base", "packages/protocol", "packages/sdk"],
-  "apps/control": ["packages/base", "packages/protocol"],
+  "apps/control": ["packages/base", "packages/protocol", "packages/e2b", "packages/mcp"],
   "apps/launcher": ["packages/base", "packages/protocol"],
   "apps/runner": ["packages/base", "packages/protocol", "packages/user-plane", "packages/drivers", "packages/agents"],
   "apps/supervisor": ["packages/base", "packages/protocol", "packages/agents"],
-  "apps/cli": ["packages/base", "packages/protocol", "packages/sdk"],
+  "apps/cli": ["packages/base", "packages/protocol", "packages/sdk", "packages/mcp"],
   "apps/web": ["packages/base", "packages/protocol", "packages/sdk"],
 }
 

@@ -5,6 +5,7 @@ import { rolldown } from "rolldown"
 import { buildConfine } from "../confine/build.ts"
 import { buildInit } from "../init/build.ts"
 import { buildLaunch, buildLibraries } from "../launch/build.ts"
+import { buildPage, pageSources } from "./page.ts"
 
 const out = "dist"
 const stampFile = join(out, ".stamp")
@@ -17,6 +18,7 @@ const sources = [
   "launch",
   "confine",
   "tools/bundle.ts",
+  "tools/page.ts",
   "tools/doctor.ts",
   "package-lock.json",
 ]
@@ -48,6 +50,7 @@ export async function bundle(): Promise<void> {
     await buildLibraries(draft)
     await buildConfine(draft)
     for (const [name, input] of Object.entries(programs)) await bundleProgram(input, join(draft, `${name}.js`), digest)
+    await buildPage(join(out, "web"), join(draft, "web"), await digestOf(pageSources))
     await cp("images", join(draft, "images"), { recursive: true })
     await writeFile(join(draft, ".stamp"), digest)
     // A Warren that runs from the old folder has its files open and goes on.
@@ -87,5 +90,5 @@ async function filesBelow(path: string): Promise<string[]> {
   )
   if (!entries) return [path]
   const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))
-  return files.filter((file) => !file.includes("node_modules") && !file.endsWith(".test.ts")).toSorted()
+  return files.filter((file) => !file.includes("node_modules") && !/\.test\.tsx?$/.test(file)).toSorted()
 }

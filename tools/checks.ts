@@ -12,6 +12,8 @@ export interface Check {
 /** Longest first, so that two at a time end together. */
 export const checks: readonly Check[] = [
   { name: "types", run: (folder) => runTool("tsc", ["-p", ".", "--pretty", "false"], folder) },
+  // The page is checked by what a browser has, everything else by what Node has.
+  { name: "types of the page", run: (folder) => runTool("tsc", ["-p", "apps/web", "--pretty", "false"], folder) },
   { name: "lint", run: (folder) => runTool("oxlint", ["--type-aware", "--deny-warnings"], folder) },
   { name: "dead code", run: (folder) => runTool("knip", ["--no-progress", "--no-config-hints"], folder) },
   { name: "format", run: (folder) => runTool("oxfmt", ["--check", "."], folder) },

@@ -132,6 +132,13 @@ static void feed(struct attacher *a) {
     close_attacher(a);
 }
 
+// Somebody who wants every byte has half of what can be kept still to read.
+static bool is_held(const struct process *p) {
+    for (struct attacher *a = p->attachers; a; a = a->next)
+        if (a->hold && p->ring.to - a->at > p->ring.max / 2) return true;
+    return false;
+}
+
 void attach_output(struct process *p, uint8_t tag, const uint8_t *bytes, size_t n) {
     if (p->detached) {
         ring_put(&p->ring, tag, bytes, n);
@@ -139,6 +146,7 @@ void attach_output(struct process *p, uint8_t tag, const uint8_t *bytes, size_t 
             next = a->next;
             feed(a);
         }
+        if (is_held(p)) process_flow(p, false);
     } else if (p->attachers) {
         conn_send(p->attachers->conn, tag, bytes, n);
         if (conn_full(p->attachers->conn)) process_flow(p, false);
@@ -181,8 +189,17 @@ static void owner_gone(struct conn *c) {
     if (p->started) process_flow(p, true); // nobody reads it any more, so it goes nowhere
 }
 
-static void listener_drained(struct conn *c) { feed(c->owner); }
-static void listener_gone(struct conn *c) { unlink_attacher(c->owner); }
+static void listener_drained(struct conn *c) {
+    struct process *p = ((struct attacher *)c->owner)->process;
+    feed(c->owner);
+    if (!is_held(p)) process_flow(p, true);
+}
+
+static void listener_gone(struct conn *c) {
+    struct process *p = ((struct attacher *)c->owner)->process;
+    unlink_attacher(c->owner);
+    if (!is_held(p)) process_flow(p, true);
+}
 
 static const struct conn_ops owner = {frame, owner_drained, owner_gone};
 static const struct conn_ops listener = {frame, listener_drained, listener_gone};
@@ -207,6 +224,7 @@ bool attach_owner(struct process *p, struct conn *c) {
 void op_attach(struct conn *c, struct request *r) {
     pid_t pid = (pid_t)request_int(r, "pid", 0, 1, INT32_MAX);
     uint64_t after = (uint64_t)request_int(r, "after", 0, 0, INT64_MAX);
+    bool hold = request_bool(r, "hold", false);
     struct process *p = r->bad ? NULL : process_find(pid);
     if (r->bad) {
         conn_fault(c, "invalid", 0, "bad field: %s", r->bad);
@@ -222,6 +240,7 @@ void op_attach(struct conn *c, struct request *r) {
             conn_fault(c, "limit", ENOMEM, "out of memory");
             return;
         }
+        a->hold = hold;
         uint64_t dropped = p->ring.from > after ? p->ring.from - after : 0;
         a->at = after > p->ring.to ? p->ring.to : after < p->ring.from ? p->ring.from : after;
         conn_json(c, "{\"ev\":\"attached\",\"pid\":%d,\"from\":%llu,\"dropped\":%llu,\"running\":%s}", (int)pid,

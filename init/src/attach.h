@@ -9,6 +9,7 @@ struct attacher {
     struct process *process;
     struct conn *conn;
     uint64_t at; // position in the ring; unused for the connection that spawned
+    bool hold;   // wants every byte: the process waits for it
 };
 
 void op_attach(struct conn *, struct request *);

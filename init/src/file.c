@@ -63,8 +63,9 @@ int make_parents(const char *path) {
     for (char *slash = strchr(dir + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
         *slash = 0;
         if (mkdir(dir, 0777) != 0 && errno != EEXIST) {
+            int why = errno;
             struct stat st; // an existing directory on a read-only or forbidden parent is fine
-            if (stat(dir, &st) != 0 || !S_ISDIR(st.st_mode)) return errno;
+            if (stat(dir, &st) != 0 || !S_ISDIR(st.st_mode)) return why;
         }
         *slash = '/';
     }

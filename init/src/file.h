@@ -6,10 +6,13 @@
 
 #include "conn.h"
 
+struct helper;
+
 void op_file_read(struct conn *, struct request *);
 void op_file_write(struct conn *, struct request *);
 void op_file_list(struct conn *, struct request *);
 void op_file_stat(struct conn *, struct request *);
+void op_file_mark(struct conn *, struct request *);
 void op_file_mkdir(struct conn *, struct request *);
 void op_file_move(struct conn *, struct request *);
 void op_file_remove(struct conn *, struct request *);
@@ -18,6 +21,9 @@ void op_connect(struct conn *, struct request *);
 
 // One entry as JSON; dir and leaf are where to read a symlink's target, name is what it is called in the answer.
 void entry_text(struct text *, int dir, const char *leaf, const char *name, const struct stat *);
+// What is noted about it, where the request asked for that; marks_shown looks whether it did.
+void marks_shown(struct helper *);
+void marks_text(struct text *, int dir, const char *leaf, mode_t mode);
 int make_parents(const char *path); // 0, or an errno
 
 #endif

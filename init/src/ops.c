@@ -144,6 +144,7 @@ static const struct {
     {"file.list", op_file_list},   {"file.stat", op_file_stat},
     {"file.mkdir", op_file_mkdir}, {"file.move", op_file_move},
     {"file.remove", op_file_remove}, {"file.watch", op_file_watch},
+    {"file.mark", op_file_mark},
     {"connect", op_connect},       {"usage", op_usage},
     {"stop", op_stop},
 };

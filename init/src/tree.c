@@ -52,6 +52,7 @@ void entry_text(struct text *t, int dir, const char *leaf, const char *name, con
         text_add(t, ",", 1);
         name_text(t, "target", target);
     }
+    marks_text(t, dir, leaf, st->st_mode);
     text_add(t, "}", 1);
 }
 
@@ -108,6 +109,7 @@ static void list_work(struct helper *h) {
     l.depth = request_int(h->request, "depth", 1, 1, INT64_MAX);
     l.limit = request_int(h->request, "limit", 100000, 0, INT64_MAX);
     if (h->request->bad) helper_fault(h, "invalid", 0, "bad field: %s", h->request->bad);
+    marks_shown(h);
     if (l.depth > DEPTH_MAX) l.depth = DEPTH_MAX;
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0) helper_fault(h, NULL, errno, "%s", strerror(errno));
@@ -121,6 +123,7 @@ static void list_work(struct helper *h) {
 static void stat_work(struct helper *h) {
     char *path = helper_path(h, "path");
     bool follow = request_bool(h->request, "follow", true);
+    marks_shown(h);
     struct stat st;
     if (fstatat(AT_FDCWD, path, &st, follow ? 0 : AT_SYMLINK_NOFOLLOW) != 0) helper_fault(h, NULL, errno, "%s", strerror(errno));
     size_t n = strlen(path);

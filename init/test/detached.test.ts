@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { Init, type Json, type Wire } from "./client.ts"
+import { encode, Init, type Json, type Wire } from "./client.ts"
 
 let init: Init
 beforeAll(async () => void (init = await Init.start()))
@@ -60,6 +60,38 @@ describe("detached processes", () => {
     expect((await init.call({ op: "kill", pid, name: "SIGKILL" })).last).toEqual({ ev: "ok" })
     for (const each of [wire, other])
       expect((await each.all()).last).toMatchObject({ ev: "exit", signal: "SIGKILL", reason: "signal" })
+  })
+
+  it("wait for a reader that wants every byte, and go on without it", async () => {
+    const bytes = 6 * 1024 * 1024
+    const script = `read go; head -c ${bytes} /dev/zero | tr '\\0' x; echo end`
+    const run = (): Promise<number> => detached(script, { stdin: true, replayBytes: 256 * 1024 })
+    const pid = await run()
+    using wire = init.open({ op: "attach", pid, hold: true })
+    expect(await wire.event()).toMatchObject({ ev: "attached", dropped: 0 })
+    wire.socket.pause()
+    using feeder = init.open({ op: "attach", pid })
+    await feeder.event()
+    feeder.socket.write(encode(Buffer.from("\x01go\n")))
+    // Another one reads as fast as it can, and gets no further than the slow one lets the program go.
+    await feeder.until("x".repeat(4096))
+    expect(
+      ((await init.call({ op: "ps" })).last["processes"] as Json[]).find((one) => one["pid"] === pid),
+    ).toMatchObject({
+      running: true,
+    })
+    wire.socket.resume()
+    const all = await wire.all()
+    expect(all.events.filter(({ ev }) => ev === "resync")).toEqual([])
+    expect(all.out.length).toBe(bytes + 4)
+    const other = await run()
+    {
+      using gone = init.open({ op: "attach", pid: other, hold: true })
+      await gone.event()
+      gone.socket.pause()
+      gone.socket.write(encode(Buffer.from("\x01go\n")))
+    }
+    await ended(other)
   })
 
   it("keep exactly replayBytes", async () => {

@@ -21,6 +21,45 @@ async function write(path: string, data: Buffer | string, more: Json = {}): Prom
 }
 
 describe("files", () => {
+  it.runIf(isRoot)("say why folders above them cannot be made", async () => {
+    expect((await write("/etc/not/allowed", "x", { parents: true })).last).toMatchObject({
+      ev: "fault",
+      code: "forbidden",
+    })
+    await write(`${dir}/plain`, "x")
+    expect((await write(`${dir}/plain/below/f`, "x", { parents: true })).last).toMatchObject({ ev: "fault" })
+  })
+
+  it("have marks that are set as a whole, and shown to who asks", async () => {
+    const path = `${dir}/marked`
+    await write(path, "x")
+    const mark = async (values: Json, more: Json = {}): Promise<Json> =>
+      (await init.call({ op: "file.mark", path, prefix: "user.test.", values, ...more })).last
+    const seen = async (prefix?: string): Promise<unknown> => {
+      const [answer] = (await init.call({ op: "file.stat", path, ...(prefix ? { marks: prefix } : {}) })).events
+      return (answer?.["entry"] as Json)["marks"]
+    }
+    expect(await mark({ author: "alice", "with-dash": "two words" })).toEqual({ ev: "ok" })
+    expect(await seen("user.test.")).toEqual({ author: "alice", "with-dash": "two words" })
+    expect(await seen("user.other.")).toBeUndefined()
+    expect(await seen()).toBeUndefined()
+    const listed = await init.call({ op: "file.list", path: dir, marks: "user.test." })
+    expect(listed.events[0]).toMatchObject({ entries: [{ name: "marked", marks: { author: "alice" } }] })
+    expect(await mark({ last: "" })).toEqual({ ev: "ok" })
+    expect(await seen("user.test.")).toEqual({ last: "" })
+    expect(await mark({})).toEqual({ ev: "ok" })
+    expect(await seen("user.test.")).toBeUndefined()
+    for (const wrong of [
+      { prefix: "security." },
+      { prefix: "" },
+      { values: [] },
+      { values: { a: 1 } },
+      { values: { ["n".repeat(300)]: "v" } },
+    ])
+      expect(await mark({}, wrong)).toMatchObject({ ev: "fault", code: "invalid" })
+    expect(await mark({}, { path: `${dir}/absent` })).toMatchObject({ ev: "fault", code: "not_found" })
+  })
+
   it("are written and read back, byte for byte", async () => {
     const data = Buffer.alloc(1_234_567, Buffer.from([0, 1, 255, 10, 123]))
     expect((await write(`${dir}/f`, data)).events).toEqual([{ ev: "ready" }, { ev: "ok", bytes: data.length }])

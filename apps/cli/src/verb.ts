@@ -18,7 +18,15 @@ interface Given<F extends Flags, W extends Words> {
   readonly words: WordValues<W>
 }
 
-export const groups = ["Warren itself", "Programs", "Sessions", "Files and data", "Images", "This tool"] as const
+export const groups = [
+  "Warren itself",
+  "Programs",
+  "Agents",
+  "Sessions",
+  "Files and data",
+  "Images",
+  "This tool",
+] as const
 
 interface Definition<F extends Flags, W extends Words> {
   /** One or two words: `run`, `images pull`. */

@@ -1,11 +1,14 @@
 import type { Verb } from "./verb.ts"
+import { agentVerbs } from "./verbs/agents.ts"
 import { completionVerbs } from "./verbs/completion.ts"
 import { copyVerb } from "./verbs/copy.ts"
 import { forwardVerb } from "./verbs/forward.ts"
+import { gitVerbs } from "./verbs/git.ts"
 import { imageVerbs } from "./verbs/images.ts"
 import { launcherVerb } from "./verbs/launcher.ts"
 import { loginVerb } from "./verbs/login.ts"
 import { logsVerb } from "./verbs/logs.ts"
+import { mcpVerb } from "./verbs/mcp.ts"
 import { memoryVerbs } from "./verbs/memory.ts"
 import { programVerbs } from "./verbs/programs.ts"
 import { secretVerbs } from "./verbs/secrets.ts"
@@ -27,10 +30,13 @@ export const verbs: readonly Verb[] = [
   logsVerb,
   loginVerb,
   ...tokenVerbs,
+  mcpVerb,
   launcherVerb,
   ...userVerbs,
   ...programVerbs,
   forwardVerb,
+  ...agentVerbs,
+  ...gitVerbs,
   ...sessionVerbs,
   ...snapshotVerbs,
   statsVerb,

@@ -14,6 +14,8 @@ import { stream } from "hono/streaming"
 import { acmeRoutes } from "./acme.ts"
 import type { Control } from "./control.ts"
 import { docsPage, docsPolicy } from "./docs-page.ts"
+import type { E2bMount } from "./doors/e2b/mount.ts"
+import { mcpDoor } from "./doors/mcp/door.ts"
 import { sandkastenDoor } from "./doors/sandkasten/door.ts"
 import { valetDoor } from "./doors/valet/door.ts"
 import { shownEntry } from "./desks/shapes.ts"
@@ -23,6 +25,8 @@ import { oidcRoutes } from "./login/oidc-routes.ts"
 import type { Metrics } from "./observe/metrics.ts"
 import { observe, Visits } from "./observe/observe.ts"
 import type { Traces } from "./observe/traces.ts"
+import type { BuiltFiles } from "./page/files.ts"
+import { pageRoutes } from "./page/page.ts"
 import type { Visit } from "./visit.ts"
 
 interface AppParts {
@@ -35,6 +39,10 @@ interface AppParts {
   readonly hasTls?: boolean
   /** Where an ACME client puts its answers; empty: nowhere. */
   readonly acmeFolder?: string
+  /** For clients of E2B. */
+  readonly e2b?: E2bMount
+  /** What was built of the page; without it there is only the API. */
+  readonly page?: BuiltFiles | undefined
   readonly clock: Clock
   readonly log: Log
   /** It is told to stop: what comes is still answered, but who balances load should send no more. */
@@ -45,14 +53,16 @@ interface AppParts {
 export function app(parts: AppParts): Hono {
   const { control, log } = parts
   const { gate, identity, cookies, doorman, oidc } = control
-  const visits = new Visits()
+  const visits = parts.e2b?.visits ?? new Visits()
   const app = new Hono()
   answerFaults(app, log)
   app.use(observe(visits, { ...parts, gate }))
   app.use(ownWords)
   // Before the names are looked at: a certificate authority asks for whatever name the certificate is to have.
   if (parts.acmeFolder) app.route("/", acmeRoutes(parts.acmeFolder))
-  app.use(onlyOurs(parts.port, parts.publicUrl, parts.hasTls ?? false))
+  // Before the names are looked at, too: sandboxes have names of their own, and are opened by what a page has to be given.
+  if (parts.e2b) app.use(parts.e2b.sandboxes)
+  app.use(onlyOurs(parts.port, parts.publicUrl, parts.hasTls ?? false, control.alsoPage ? [control.alsoPage] : []))
   app.get("/health", (c) => {
     const isStopping = parts.isStopping()
     return c.json({ status: isStopping ? "stopping" : "ok", version }, isStopping ? 503 : 200)
@@ -61,10 +71,21 @@ export function app(parts: AppParts): Hono {
   app.get("/v1/openapi.json", (c) => sendJson(c, document))
   const page = docsPage(document)
   app.get("/docs", (c) => c.html(page, 200, { "content-security-policy": docsPolicy }))
+  if (parts.page) app.route("/", pageRoutes(parts.page, parts.publicUrl))
   app.get("/join", (c) => c.html(joinPage, 200, { "content-security-policy": joinPolicy }))
   const caller = async (request: Request): Promise<Visit> => {
     const visit = visits.of(request)
     visit.principal = await identity.of(request)
+    return visit
+  }
+  // A cookie that does not count any more must not keep its owner from signing in.
+  const anybody = async (request: Request): Promise<Visit> => {
+    const visit = visits.of(request)
+    visit.principal = await identity.of(request).catch((thrown: unknown) => {
+      if (Fault.from(thrown).code !== "unauthenticated" || request.headers.has("authorization")) throw thrown
+      if (request.method === "GET") visit.headers.push(cookies.clear("sign-in"))
+      return undefined
+    })
     return visit
   }
   const known = async (request: Request): Promise<Visit> => {
@@ -78,12 +99,14 @@ export function app(parts: AppParts): Hono {
   const handlers = gate.guard(controlPlane, control.controlPlane)
   for (const isOpen of [true, false]) {
     const contract = partOf(controlPlane, isOpen) as typeof controlPlane
-    app.route("/", routes({ contract, handlers, log, caller: isOpen ? caller : known }))
+    app.route("/", routes({ contract, handlers, log, caller: isOpen ? anybody : known }))
   }
   const plane = gate.guard(userPlane, control.userPlane)
   // The link to the runner has checked what comes over it.
   app.route("/", routes({ contract: userPlane, handlers: plane, isChecked: true, log, caller: known }))
+  app.route("/", mcpDoor({ mcp: control.mcp, known, publicUrl: parts.publicUrl }))
   app.route("/sandkasten", sandkastenDoor({ plane, known }, log))
+  if (parts.e2b) app.route("/e2b", parts.e2b.api)
   app.route("/valet", valetDoor({ plane, known, publicUrl: parts.publicUrl }, log))
   return app
 }

@@ -1,10 +1,12 @@
+import { createHmac, type KeyObject } from "node:crypto"
 import { join } from "node:path"
 import type { Clock } from "@warren/base/clock.ts"
 import type { Log } from "@warren/base/log.ts"
 import { Scope } from "@warren/base/scope.ts"
 import type { ControlPlane } from "@warren/protocol/control-plane.ts"
+import { HttpDoor } from "@warren/mcp/http-door.ts"
 import { StatementSigner } from "@warren/protocol/statement.ts"
-import type { UserPlane } from "@warren/protocol/user-plane.ts"
+import { userPlane, type UserPlane } from "@warren/protocol/user-plane.ts"
 import { AuditLog } from "./audit/audit-log.ts"
 import { AuditHead } from "./audit/head.ts"
 import { Buckets } from "./buckets.ts"
@@ -15,6 +17,8 @@ import { InviteDesk } from "./desks/invite-desk.ts"
 import { tokenDesk } from "./desks/token-desk.ts"
 import { userDesk } from "./desks/user-desk.ts"
 import { Gate } from "./gate.ts"
+import { Ownership } from "./gateway/ownership.ts"
+import { pageAt } from "./gateway/page-at.ts"
 import { Cookies } from "./login/cookie.ts"
 import { Doorman } from "./login/doorman.ts"
 import { Identity } from "./login/identity.ts"
@@ -25,9 +29,10 @@ import { Seal } from "./login/seal.ts"
 import { ensureOwner } from "./owner.ts"
 import { hashOf } from "./secret.ts"
 import { routesOf } from "./runners/routes.ts"
-import { Runners } from "./runners/runners.ts"
+import { Runners, type RunnerRoute } from "./runners/runners.ts"
 import { openSigningKey } from "./signing-key.ts"
 import { openStore, type Store } from "./store/store.ts"
+import type { UserRow } from "./store/users.ts"
 import { openToken } from "./token.ts"
 import { Watch } from "./watch.ts"
 
@@ -37,6 +42,8 @@ export interface ControlOptions {
   /** A SQLite file, or `postgres://…`. */
   readonly database: string
   readonly publicUrl: URL
+  /** Previews are at names below it; empty where there are none. */
+  readonly gatewayDomain?: string
   /** Whose machine this is, when it is one person's. */
   readonly owner: { readonly name: string; readonly socket: string; readonly uid: number } | undefined
   /** Where runners are found, with `{user}` for the name; empty: only where an admin says. */
@@ -62,6 +69,16 @@ export interface Control extends AsyncDisposable {
   readonly oidc: Oidc | undefined
   readonly controlPlane: ControlPlane
   readonly userPlane: UserPlane
+  readonly ownership: Ownership
+  /** Also where the page is. */
+  readonly alsoPage: URL | undefined
+  /** The public half of what tokens for gateways are signed with. */
+  readonly gatewayKey: KeyObject
+  routeOf(user: UserRow): Promise<RunnerRoute>
+  /** For tokens of clients of E2B: nothing of them is kept. */
+  readonly e2bSecret: Buffer
+  /** Behind the gate, like every other door. */
+  readonly mcp: HttpDoor
 }
 
 /** What the runner takes for a user whose quota says nothing. */
@@ -82,14 +99,19 @@ export async function openControl(options: ControlOptions): Promise<Control> {
     userId: await ensureOwner(store, owner, clock),
   }
   const { origin } = publicUrl
-  const identity = new Identity({ store, cookies, origin, tokenFile, requestsPerMinute, lastUse, clock })
+  const { gatewayDomain = "" } = options
+  const alsoPage = pageAt(publicUrl, gatewayDomain)
+  const alsoOrigin = alsoPage?.origin
+  const identity = new Identity({ store, cookies, origin, alsoOrigin, tokenFile, requestsPerMinute, lastUse, clock })
   const watch = scope.use(new Watch((principal) => identity.isStill(principal), log))
   const gate = new Gate({ audit, buckets, watch })
   const doorman = new Doorman({ store, cookies, passwords, buckets, clock })
   const invites = new InviteDesk({ store, doorman, passwords, clock, origin })
   const routeOf = routesOf(store.users, options.runners)
   const signer = new StatementSigner(key.privateKey, () => clock.now())
-  const runners = scope.use(new Runners(routeOf, signer, clock))
+  const ownership = scope.use(new Ownership(store, clock, log))
+  const learn = (call: string, user: string, answer: unknown): void => ownership.learn(call, user, answer)
+  const runners = scope.use(new Runners(routeOf, signer, clock, learn))
   const seal = new Seal(key.privateKey.export({ type: "pkcs8", format: "der" }))
   const oidc = options.oidc && new Oidc({ settings: options.oidc, origin, users: store.users, seal, clock })
   const defaults = { sessionsMax: sessionsMaxShown, requestsPerMinute }
@@ -98,9 +120,13 @@ export async function openControl(options: ControlOptions): Promise<Control> {
     ...tokenDesk(store, watch, clock),
     ...userDesk({ store, invites, watch, clock, defaults, routeOf }),
     ...auditDesk(audit),
-    ...gatewayDesk(runners.handlers(), key, clock),
+    ...gatewayDesk(runners.handlers(), key, gatewayDomain, clock),
   }
+  const plane = gate.guard(userPlane, runners.handlers())
+  const mcp = scope.use(new HttpDoor({ plane, log, clock, urlOf: (path) => new URL(path, publicUrl).href }))
+  const e2bSecret = createHmac("sha256", key.privateKey.export({ type: "pkcs8", format: "der" }))
   const owned = scope.move()
-  const parts = { store, audit, watch, lastUse, gate, identity, cookies, doorman, invites, oidc, controlPlane }
-  return { ...parts, userPlane: runners.handlers(), [Symbol.asyncDispose]: () => owned.close() }
+  const parts = { store, audit, watch, lastUse, gate, identity, cookies, doorman, invites, oidc, controlPlane, mcp }
+  const gateway = { ownership, alsoPage, gatewayKey: key.publicKey, routeOf }
+  return { ...parts, ...gateway, userPlane: runners.handlers(), e2bSecret: e2bSecret.update("e2b").digest(), [Symbol.asyncDispose]: () => owned.close() }
 }

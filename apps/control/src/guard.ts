@@ -6,10 +6,13 @@ import type { Context, MiddlewareHandler } from "hono"
  * A page from anywhere can make a browser send requests to loopback. Only our own names are answered (a rebound DNS name
  * is not one), and only to our own pages.
  */
-export function onlyOurs(port: number, publicUrl: URL, hasTls: boolean): MiddlewareHandler {
+export function onlyOurs(port: number, publicUrl: URL, hasTls: boolean, also: readonly URL[] = []): MiddlewareHandler {
   const local = [`localhost:${port}`, `127.0.0.1:${port}`, `[::1]:${port}`]
-  const hosts = new Set([...local, publicUrl.host])
-  const origins = new Set([...local.map((host) => `${hasTls ? "https" : "http"}://${host}`), publicUrl.origin])
+  const hosts = new Set([...local, publicUrl.host, ...also.map(({ host }) => host)])
+  const origins = new Set([
+    ...local.map((host) => `${hasTls ? "https" : "http"}://${host}`),
+    ...[publicUrl, ...also].map(({ origin }) => origin),
+  ])
   // A browser would hold every other server on its own machine to it.
   const isStrict = hasTls && publicUrl.hostname !== "localhost"
   return async (c, next) => {

@@ -14,10 +14,13 @@ import { WebSockets } from "@warren/protocol/http/web-socket.ts"
 import { controlRootOf, controlSocketOf } from "@warren/protocol/places.ts"
 import { app } from "./app.ts"
 import { openControl } from "./control.ts"
+import { E2bMount } from "./doors/e2b/mount.ts"
 import { drain } from "./drain.ts"
+import { GatewayFront } from "./gateway/front.ts"
 import { Metrics } from "./observe/metrics.ts"
 import { Traces } from "./observe/traces.ts"
 import { firstLink } from "./owner.ts"
+import { BuiltFiles } from "./page/files.ts"
 import { settings } from "./settings.ts"
 import { Tls } from "./tls.ts"
 
@@ -49,6 +52,7 @@ const control = scope.use(
     folder,
     database: config.database || join(folder, "control.db"),
     publicUrl,
+    gatewayDomain: config.gatewayDomain,
     // With many users root is the first admin: their token is in a file that only root and this account can read.
     owner: isSingle
       ? { name: me.username, socket: controlSocketOf(config.home), uid: me.uid }
@@ -70,7 +74,23 @@ const stop = new AbortController()
 const isStopping = (): boolean => stop.signal.aborted
 const { port, acmeFolder } = config
 const hasTls = tls !== undefined
-const { fetch } = app({ control, metrics, traces, publicUrl, port, hasTls, acmeFolder, clock, log, isStopping })
+const e2b = new E2bMount({ control, domain: config.e2bDomain, clock, log })
+// Built beside this very file.
+const page = await BuiltFiles.open(join(import.meta.dirname, "web"))
+const { fetch } = app({
+  e2b,
+  control,
+  metrics,
+  traces,
+  publicUrl,
+  port,
+  hasTls,
+  acmeFolder,
+  page,
+  clock,
+  log,
+  isStopping,
+})
 const sockets = scope.use(new WebSockets())
 const listening = { fetch, port, hostname: config.listen, websocket: sockets }
 const server = serve(
@@ -82,12 +102,27 @@ const server = serve(
     : listening,
 )
 sockets.guard(server)
+const local = ["localhost", "127.0.0.1", "[::1]"].map((host) => `${host}:${port}`)
+const front = scope.use(
+  new GatewayFront({
+    names: {
+      domain: config.gatewayDomain,
+      hosts: new Set([...local, publicUrl.host, `${config.gatewayDomain}:${port}`, config.gatewayDomain]),
+    },
+    scheme: publicUrl.protocol === "https:" ? "https" : "http",
+    ...{ ...control, key: control.gatewayKey, metrics, clock, log },
+  }),
+)
+front.guard(server)
+e2b.guard(server)
 await once(server, "listening")
 scope.defer(async () => {
   control.watch.endFeeds()
+  await control.mcp[Symbol.asyncDispose]()
   tls?.endSessions()
   if (await drain(server, config.drainS * 1000, clock)) return
   const closed = once(server, "close")
+  front[Symbol.dispose]()
   if ("closeAllConnections" in server) server.closeAllConnections()
   tls?.cut()
   sockets[Symbol.dispose]()

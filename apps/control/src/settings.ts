@@ -21,6 +21,16 @@ export const settings = {
     "",
     "Where an ACME client puts its answers, for `/.well-known/acme-challenge/`; none are given when unset.",
   ),
+  e2bDomain: text(
+    "WARREN_E2B_DOMAIN",
+    "",
+    "Behind which sandboxes of E2B's clients have host names (`<port>-<id>.<domain>`, and `api.<domain>`), with the port if it is not 443; none when unset.",
+  ),
+  gatewayDomain: text(
+    "WARREN_GATEWAY_DOMAIN",
+    "warren.localhost",
+    "Previews are at `<name>-<session>.<domain>`; empty where no such names lead here. The runners' has to be the same.",
+  ),
   users: oneOf(
     "WARREN_USERS",
     "single",

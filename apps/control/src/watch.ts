@@ -7,7 +7,9 @@ const lookMs = 2_000
 
 interface Watched {
   readonly kind: "feed" | "stream"
-  readonly principal: Principal
+  /** Those of one key are looked at once. */
+  readonly key: string
+  isStill(): Promise<boolean>
   readonly controller: AbortController
 }
 
@@ -27,7 +29,16 @@ export class Watch implements Disposable {
 
   /** Aborts when the principal may no more; whoever asked says when it is over. */
   open(kind: Watched["kind"], principal: Principal): { readonly signal: AbortSignal; close(): void } {
-    const watched: Watched = { kind, principal, controller: new AbortController() }
+    return this.openAs(kind, `${principal.viaId} ${principal.user.id}`, () => this.#isStill(principal))
+  }
+
+  /** The same for what goes back to something else than one principal. */
+  openAs(
+    kind: Watched["kind"],
+    key: string,
+    isStill: () => Promise<boolean>,
+  ): { readonly signal: AbortSignal; close(): void } {
+    const watched: Watched = { kind, key, isStill, controller: new AbortController() }
     this.#open.add(watched)
     return { signal: watched.controller.signal, close: () => this.#open.delete(watched) }
   }
@@ -36,12 +47,12 @@ export class Watch implements Disposable {
   async look(): Promise<void> {
     const byVia = new Map<string, Watched[]>()
     for (const watched of this.#open) {
-      const key = `${watched.principal.viaId} ${watched.principal.user.id}`
+      const { key } = watched
       byVia.set(key, [...(byVia.get(key) ?? []), watched])
     }
     for (const group of byVia.values()) {
       const [first] = group
-      if (first && !(await this.#still(first.principal))) for (const { controller } of group) controller.abort(over())
+      if (first && !(await this.#still(first))) for (const { controller } of group) controller.abort(over())
     }
   }
 
@@ -55,9 +66,9 @@ export class Watch implements Disposable {
   }
 
   /** A database that does not answer is no reason to cut everybody off. */
-  async #still(principal: Principal): Promise<boolean> {
+  async #still(watched: Watched): Promise<boolean> {
     try {
-      return await this.#isStill(principal)
+      return await watched.isStill()
     } catch (thrown) {
       this.#log("warn", "watch.failed", { message: messageOf(thrown) })
       return true

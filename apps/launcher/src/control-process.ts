@@ -8,7 +8,7 @@ import { environmentOf, type Identity } from "./identity.ts"
 
 /** What the control plane may be told through the launcher's own environment. */
 const passedOn =
-  /^(WARREN_(LISTEN|PUBLIC_URL|DATABASE|REQUESTS_PER_MINUTE|AUDIT_MAX|OIDC_\w+|DRAIN_S)|OTEL_EXPORTER_OTLP_ENDPOINT)$/
+  /^(WARREN_(LISTEN|PUBLIC_URL|DATABASE|GATEWAY_DOMAIN|REQUESTS_PER_MINUTE|AUDIT_MAX|OIDC_\w+|DRAIN_S)|OTEL_EXPORTER_OTLP_ENDPOINT)$/
 
 interface Place {
   readonly machine: Machine

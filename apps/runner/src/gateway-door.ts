@@ -39,6 +39,8 @@ export async function openGatewayDoor(options: GatewayDoorOptions): Promise<Asyn
         access,
         clock,
         tunnels: plane.tunnels,
+        terminals: plane.terminals,
+        services: plane.services,
         sessions: plane.engine.sessions,
         verify: verifier(options),
       },

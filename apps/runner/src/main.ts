@@ -22,6 +22,8 @@ import { logFile } from "./log-file.ts"
 import { RpcDoor } from "./rpc-door.ts"
 import { sessionLogs } from "./session-logs.ts"
 import { settings } from "./settings.ts"
+import { transcriptionOf } from "./transcription.ts"
+import { urlsOf } from "./urls-of.ts"
 import { openUserRoot } from "./user-root.ts"
 import { userPlaneOf } from "./user-plane.ts"
 
@@ -56,7 +58,9 @@ const plane = scope.use(
     supervisorProgram: join(programs, "supervisor.js"),
     keeperProgram: join(programs, "keeper.js"),
     recipes: join(programs, "images"),
-    upstreams: { anthropic: config.anthropicUrl, openai: config.openaiUrl },
+    upstreams: { anthropic: config.anthropicUrl, openai: config.openaiUrl, git: urlsOf(config.gitUrls) },
+    forges: urlsOf(config.forgeUrls),
+    transcription: transcriptionOf(config, () => forwarded.agent["TRANSCRIBE_API_KEY"]),
     embeddings: config.embeddingsUrl
       ? {
           url: config.embeddingsUrl,

@@ -33,6 +33,27 @@ export const settings = {
     "Where the key broker sends what is for Anthropic.",
   ),
   openaiUrl: text("WARREN_OPENAI_URL", "https://api.openai.com", "Where the key broker sends what is for OpenAI."),
+  gitUrls: text(
+    "WARREN_GIT_URLS",
+    "",
+    "Where the key broker sends what is for a git host, when not there: `host=url`, separated by spaces.",
+  ),
+  forgeUrls: text(
+    "WARREN_FORGE_URLS",
+    "",
+    "Where pull requests for a git host are asked for: the base of GitHub's REST as `host=url`, separated by spaces.",
+  ),
+  transcribeCommand: text(
+    "WARREN_TRANSCRIBE_COMMAND",
+    "",
+    "A program, with its arguments, that prints what is said in the file it is given last.",
+  ),
+  transcribeUrl: text(
+    "WARREN_TRANSCRIBE_URL",
+    "",
+    "An OpenAI-compatible transcriptions endpoint, where there is no such program.",
+  ),
+  transcribeModel: text("WARREN_TRANSCRIBE_MODEL", "whisper-1", "The model it is asked for."),
   embeddingsUrl: text(
     "WARREN_EMBEDDINGS_URL",
     "",

@@ -1,5 +1,5 @@
 import { existsSync, readFileSync } from "node:fs"
-import { eventually } from "@warren/base/testing/eventually.ts"
+import { setTimeout as pause } from "node:timers/promises"
 import { TempFolder } from "@warren/base/testing/temp-folder.ts"
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest"
 import type { AgentAdapter, AgentEvent, Prompt, TurnEnd } from "./adapter.ts"
@@ -46,11 +46,11 @@ export function agentConformance(name: string, open: () => AgentAdapter, asked: 
       const pidFile = folder.at(`${files++}`)
       const stop = new AbortController()
       const running = turn(adapter, asked.sleeping(pidFile), stop.signal)
-      await eventually(() => existsSync(pidFile) && readFileSync(pidFile, "utf8").endsWith("\n"))
+      await until(() => existsSync(pidFile) && readFileSync(pidFile, "utf8").endsWith("\n"))
       stop.abort()
       expect((await running).end).toMatchObject({ reason: "canceled", cause: "cancelled" })
       const pid = Number(readFileSync(pidFile, "utf8"))
-      await eventually(() => !isRunning(pid))
+      await until(() => !isRunning(pid))
       expect((await turn(adapter, asked.hello)).end).toMatchObject({ reason: "end_turn" })
     })
 
@@ -75,10 +75,10 @@ export function agentConformance(name: string, open: () => AgentAdapter, asked: 
       const adapter = await started()
       const pidFile = folder.at(`${files++}`)
       const running = turn(adapter, asked.sleeping(pidFile))
-      await eventually(() => existsSync(pidFile) && readFileSync(pidFile, "utf8").endsWith("\n"))
+      await until(() => existsSync(pidFile) && readFileSync(pidFile, "utf8").endsWith("\n"))
       await Promise.all([adapter[Symbol.asyncDispose](), adapter[Symbol.asyncDispose]()])
       await running
-      await eventually(() => !isRunning(Number(readFileSync(pidFile, "utf8"))))
+      await until(() => !isRunning(Number(readFileSync(pidFile, "utf8"))))
     })
 
     test("knows which questions are open", async () => {
@@ -109,6 +109,13 @@ export function agentConformance(name: string, open: () => AgentAdapter, asked: 
       expect(adapter.answer(questionId, "late")).toBe(false)
     })
   })
+}
+
+const lookMs = 20
+
+/** Nobody tells when a process is gone; looking all the time would take the time from those that are waited for. */
+async function until(holds: () => boolean): Promise<void> {
+  while (!holds()) await pause(lookMs)
 }
 
 let prompts = 0

@@ -37,9 +37,10 @@ export interface Stream extends Common {
   readonly down: z.ZodType
   /**
    * What it is over HTTP, where it has a route. `bytes`: its bytes are the body, of the answer to a GET and of the request
-   * otherwise. `result`: everything it says is one answer, or events, or a WebSocket.
+   * otherwise, answered with its last message, or events for who accepts those. `result`: everything it says is one answer,
+   * or events, or a WebSocket. `socket`: a WebSocket and nothing else.
    */
-  readonly body?: "bytes" | "result"
+  readonly body?: "bytes" | "result" | "socket"
   /** With `bytes`: the call that says how many there are, and in which field; parts can then be asked for by `Range`. */
   readonly size?: { readonly call: string; readonly field: string }
 }

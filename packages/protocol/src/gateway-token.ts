@@ -10,6 +10,13 @@ const Claims = z.object({
   aud: z.string().min(1).max(128),
   /** Only this port of it; all of them when absent. */
   port: z.int().min(1).max(65_535).optional(),
+  /** Also what Warren itself keeps in it: a terminal, an editor, a desktop. Who may not run programs may not have these. */
+  tools: z.boolean().optional(),
+  /** What it was asked for with: a sign-in or a token. It is worth nothing when that is not any more. */
+  via: z
+    .string()
+    .regex(/^[\w-]{1,32}$/)
+    .optional(),
   /** No two are alike: a gateway lets one that was in a URL in once. */
   jti: z.string().min(1).max(64).optional(),
   iat: z.int(),
@@ -40,14 +47,16 @@ export function signGatewayToken(
     readonly user: string
     readonly session: string
     readonly port?: number | undefined
+    readonly tools?: boolean | undefined
+    readonly via?: string | undefined
     readonly lifeS: number
     readonly now: number
   },
 ): string {
   const iat = Math.floor(facts.now / 1000)
   const exp = iat + Math.min(facts.lifeS, gatewayTokenLimits.lifeS)
-  const { user: sub, session: sid, port } = facts
-  const scope = port === undefined ? {} : { port }
+  const { user: sub, session: sid, port, tools, via } = facts
+  const scope = { ...(port !== undefined && { port }), ...(tools && { tools }), ...(via !== undefined && { via }) }
   const claims: GatewayClaims = { sub, sid, aud: gatewayOf(sub), ...scope, jti: newId("jti"), iat, exp }
   const signed = `${header}.${Buffer.from(JSON.stringify(claims)).toString("base64url")}`
   return `${signed}.${sign(null, Buffer.from(signed), key).toString("base64url")}`

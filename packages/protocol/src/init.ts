@@ -32,13 +32,18 @@ export const Spawn = z.object({
 })
 
 const FileOptions = { user: User.optional() }
+/** Of extended attributes. Others than `user.` are the system's. */
+const MarkPrefix = z
+  .string()
+  .regex(/^user\.[\w.-]{1,50}$/)
+  .meta({ examples: ["user.e2b."] })
 
 /** What the host asks first on a connection. */
 export const InitRequest = z.discriminatedUnion("op", [
   z.object({ op: z.literal("hello") }),
   z.object({ op: z.literal("hold") }),
   Spawn,
-  z.object({ op: z.literal("attach"), pid: z.int(), after: Bytes.optional() }),
+  z.object({ op: z.literal("attach"), pid: z.int(), after: Bytes.optional(), hold: z.boolean().optional() }),
   z.object({ op: z.literal("ps") }),
   z.object({ op: z.literal("kill"), pid: z.int(), name: Signal }),
   z.object({
@@ -82,9 +87,23 @@ export const InitRequest = z.discriminatedUnion("op", [
     path: Path,
     depth: z.int().min(1).max(64).optional(),
     limit: z.int().min(1).optional(),
+    marks: MarkPrefix.optional(),
     ...FileOptions,
   }),
-  z.object({ op: z.literal("file.stat"), path: Path, follow: z.boolean().optional(), ...FileOptions }),
+  z.object({
+    op: z.literal("file.stat"),
+    path: Path,
+    follow: z.boolean().optional(),
+    marks: MarkPrefix.optional(),
+    ...FileOptions,
+  }),
+  z.object({
+    op: z.literal("file.mark"),
+    path: Path,
+    prefix: MarkPrefix,
+    values: z.record(z.string().min(1).max(190), z.string().max(4096)),
+    ...FileOptions,
+  }),
   z.object({
     op: z.literal("file.mkdir"),
     path: Path,
@@ -131,6 +150,7 @@ export const Entry = z.object({
   gid: z.int(),
   mtimeMs: z.int(),
   target: z.string().optional(),
+  marks: z.record(z.string(), z.string()).optional(),
 })
 
 /** What init says. `ok` carries the fields of its operation. */

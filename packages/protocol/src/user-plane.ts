@@ -6,11 +6,14 @@ import { Degraded } from "./degraded.ts"
 import { chatCalls } from "./user-plane/chat.ts"
 import { databaseCalls } from "./user-plane/database.ts"
 import { fileCalls } from "./user-plane/files.ts"
+import { gitCalls } from "./user-plane/git.ts"
 import { imageCalls } from "./user-plane/images.ts"
 import { memoryCalls } from "./user-plane/memory.ts"
 import { processCalls } from "./user-plane/processes.ts"
 import { secretCalls } from "./user-plane/secrets.ts"
+import { browserCalls, serviceCalls } from "./user-plane/services.ts"
 import { sessionCalls } from "./user-plane/sessions.ts"
+import { terminalCalls } from "./user-plane/terminals.ts"
 import { tunnelCalls } from "./user-plane/tunnels.ts"
 import { workspaceCalls } from "./user-plane/workspaces.ts"
 
@@ -99,8 +102,12 @@ export const dataCalls = contract({
   ...memoryCalls,
   ...chatCalls,
   ...agentCalls,
+  ...gitCalls,
   ...databaseCalls,
   ...tunnelCalls,
+  ...terminalCalls,
+  ...serviceCalls,
+  ...browserCalls,
 })
 
 /** What a runner answers: the user plane. */

@@ -1,9 +1,9 @@
 import type { Call, Feed, Stream } from "@warren/protocol/contract.ts"
-import type { userPlane } from "@warren/protocol/user-plane.ts"
+import type { publicCalls } from "@warren/protocol/control-plane.ts"
 import type { z } from "zod"
 
 /** The contract by its HTTP routes. Only types: nothing of the contract is in what ships. */
-type Plane = typeof userPlane
+type Plane = typeof publicCalls
 export type Routes = {
   [K in keyof Plane as Plane[K] extends { http: infer Http extends string } ? Http : never]: Plane[K]
 }

@@ -2,6 +2,7 @@ import { exec, type Command, type ExecOptions, type ExecResult } from "./exec.ts
 import { Files } from "./files.ts"
 import type { Http, Waiting } from "./http.ts"
 import { pages } from "./pages.ts"
+import { Port } from "./port.ts"
 import { Process, spawn, type SpawnOptions } from "./process.ts"
 import type { CallRoute, Input, Output, Rest } from "./routes.ts"
 import { Shell } from "./shell.ts"
@@ -79,6 +80,11 @@ export class Session implements AsyncDisposable {
   /** A program on a terminal. */
   terminal(options?: TerminalOptions): Terminal {
     return new Terminal(this.#http, this.id, options)
+  }
+
+  /** A connection to what listens on a port inside. */
+  connect(port: number, waiting?: Waiting): Port {
+    return new Port(this.#http, this.id, port, waiting)
   }
 
   /** New sessions with the files this one has now. Each is deleted when it is disposed, unless kept. */

@@ -1,7 +1,8 @@
+import { eventsOf } from "./events.ts"
 import { readFeed } from "./feed.ts"
 import type { Body, Http, Waiting } from "./http.ts"
 import { pages } from "./pages.ts"
-import type { Input, Item, Output, Rest } from "./routes.ts"
+import type { Input, Item, Message, Output, Rest } from "./routes.ts"
 import type { Content } from "./files.ts"
 
 /** What there is besides sessions. */
@@ -28,6 +29,27 @@ export class Images {
   ): AsyncGenerator<Item<"POST /v1/images/pull">, void, void> {
     for await (const { item } of readFeed(this.#http, "POST /v1/images/pull", { name, ...wishes }, { signal }))
       yield item
+  }
+
+  /** Brings an image as an archive: a tree, an OCI layout, or what `docker save` writes. Its ids. */
+  async import(
+    archive: Content,
+    { signal, ...wishes }: Waiting & Input<"POST /v1/images/import"> = {},
+  ): Promise<string[]> {
+    const response = await this.#http.open("POST /v1/images/import", wishes, { signal, body: archive as Body })
+    return ((await response.json()) as { ids: string[] }).ids
+  }
+
+  /** Makes an image from a recipe and the files it copies, as a tar archive; says how far it is. Leaving stops it. */
+  async *build(
+    name: string,
+    archive: Content,
+    { signal, args, ...wishes }: Waiting & Partial<Rest<"POST /v1/images/build", "name">> = {},
+  ): AsyncGenerator<Message<"POST /v1/images/build">, void, void> {
+    const input = { name, ...wishes, ...(args === undefined ? {} : { args: JSON.stringify(args) }) }
+    const options = { signal, body: archive as Body, headers: { accept: "text/event-stream" } }
+    const response = await this.#http.open("POST /v1/images/build", input, options)
+    for await (const { data } of eventsOf(response, signal)) yield JSON.parse(data) as Message<"POST /v1/images/build">
   }
 
   async tag(from: string, to: string, waiting?: Waiting): Promise<void> {

@@ -16,15 +16,20 @@ import { chatMetaMigrations, chatMigrations } from "./chat/schema.ts"
 import { databaseHandlers, UserDatabase } from "./database/user-database.ts"
 import { waysOut } from "./egress/ways-out.ts"
 import { fileHandlers } from "./files/handlers.ts"
+import { withAgents } from "./hub/agent-briefs.ts"
 import { agentHandlers } from "./hub/handlers.ts"
 import { forgetDeleted } from "./hub/forget-deleted.ts"
 import { Hub } from "./hub/hub.ts"
 import { HubStore } from "./hub/hub-store.ts"
+import { Attachments } from "./hub/provision/attachments.ts"
+import type { Transcription } from "./hub/provision/transcription.ts"
 import { SandboxPlaces } from "./hub/sandbox-places.ts"
-import { hubMigrations } from "./hub/schema.ts"
+import { hubMigrations, provisionMigrations } from "./hub/schema.ts"
 import { tunnelHandlers } from "./gateway/handlers.ts"
 import { tunnelMigrations } from "./gateway/tunnel-store.ts"
 import { Tunnels } from "./gateway/tunnels.ts"
+import { Forge } from "./git/forge.ts"
+import { gitHandlers } from "./git/handlers.ts"
 import { imageHandlers } from "./images/handlers.ts"
 import { Images } from "./images/images.ts"
 import { keeperFor } from "./images/keeper/open.ts"
@@ -39,6 +44,10 @@ import { openEngine, type Engine } from "./sessions/engine.ts"
 import { sessionHandlers } from "./sessions/handlers.ts"
 import { sessionMigrations } from "./sessions/session-store.ts"
 import { snapshotMigrations } from "./sessions/snapshot-store.ts"
+import { browserHandlers, serviceHandlers } from "./services/handlers.ts"
+import { Services } from "./services/services.ts"
+import { terminalHandlers } from "./terminals/handlers.ts"
+import { Terminals } from "./terminals/terminals.ts"
 import { secretHandlers, Vault, vaultMigrations } from "./vault/vault.ts"
 import { workspaceHandlers } from "./workspaces/handlers.ts"
 import { plainDisk } from "./workspaces/disk.ts"
@@ -60,8 +69,11 @@ export interface UserPlaneOptions {
   readonly supervisorProgram: string
   /** The recipes that come with Warren. */
   readonly recipes: string
-  readonly upstreams: Required<Pick<Upstreams, "anthropic" | "openai">>
+  readonly upstreams: Required<Pick<Upstreams, "anthropic" | "openai">> & Pick<Upstreams, "git">
+  /** Where pull requests are asked for, by git host. */
+  readonly forges?: Readonly<Record<string, string>> | undefined
   readonly embeddings?: EmbeddingEndpoint | undefined
+  readonly transcription?: Transcription | undefined
   /** What every program of every session finds in its environment. */
   readonly env: Readonly<Record<string, string>>
   readonly sessionsMax: number
@@ -76,6 +88,8 @@ export interface LocalUserPlane extends AsyncDisposable {
   readonly handlers: Handlers<typeof dataCalls>
   readonly engine: Engine
   readonly tunnels: Tunnels
+  readonly terminals: Terminals
+  readonly services: Services
   readonly tools: { readonly shell: boolean; readonly browser: boolean }
   readonly degraded: readonly { readonly code: string; readonly detail: string }[]
 }
@@ -93,6 +107,7 @@ export const migrations = [
   ...tunnelMigrations,
   ...chatMetaMigrations,
   ...hubMigrations,
+  ...provisionMigrations,
 ]
 
 /** Nobody else writes here. Should somebody hold it all the same, everybody waits while one waits: better no than that. */
@@ -145,12 +160,17 @@ export async function openUserPlane(options: UserPlaneOptions): Promise<LocalUse
   const { sessions, snapshots, pool } = engine
   const tunnels = scope.use(new Tunnels(database, sessions, clock))
   const environmentOf = environmentWith(options.env, images, vault)
+  const terminals = new Terminals(sessions, environmentOf, clock)
+  const services = scope.use(new Services({ sessions, environmentOf, clock, log }))
   const { supervisorProgram: program } = options
   const places = new SandboxPlaces({ sessions, environmentOf, program, tools: toolsOf(driver).tools })
-  const hub = scope.use(new Hub({ store: hubStore, chats, places, clock, log }))
+  const changed = (session: string): void => sessions.announce(session)
+  const hub = scope.use(new Hub({ store: hubStore, chats, places, clock, log, changed }))
   scope.use(forgetDeleted(sessions.events, hub))
+  const forge = new Forge({ bases: options.forges, keys: vaultKeys(vault), log })
+  const files = new Attachments({ places, transcription: options.transcription, scratch: join(root, "tmp") })
   const handlers: Handlers<typeof dataCalls> = {
-    ...sessionHandlers(sessions, snapshots),
+    ...withAgents(sessionHandlers(sessions, snapshots), hub),
     ...processHandlers(sessions, environmentOf),
     ...fileHandlers(sessions),
     ...imageHandlers({ images, driver, sessions, pool, recipes: options.recipes, scratch: join(root, "tmp") }),
@@ -158,13 +178,25 @@ export async function openUserPlane(options: UserPlaneOptions): Promise<LocalUse
     ...secretHandlers(vault),
     ...memoryHandlers(memory),
     ...chatHandlers(chats),
-    ...agentHandlers(hub, (which) => sessions.get(which).id),
+    ...agentHandlers(hub, files, (which) => sessions.get(which).id),
+    ...gitHandlers({ sessions, environmentOf, forge, folderOf: (id) => hubStore.agent(id)?.provisioned?.folder }),
     ...databaseHandlers(userDatabase),
     ...tunnelHandlers(tunnels),
+    ...terminalHandlers(terminals),
+    ...serviceHandlers(services),
+    ...browserHandlers(services, sessions, clock),
   }
   const owned = scope.move()
   const once = onceEach(dataCalls, handlers, new MadeStore(database, clock))
-  return { handlers: once, engine, tunnels, ...toolsOf(driver), [Symbol.asyncDispose]: () => owned.close() }
+  return {
+    handlers: once,
+    engine,
+    tunnels,
+    terminals,
+    services,
+    ...toolsOf(driver),
+    [Symbol.asyncDispose]: () => owned.close(),
+  }
 }
 
 /** What agents can be given on this driver, and what is less than it could be. */

@@ -6,7 +6,7 @@ import type { Cookies } from "../login/cookie.ts"
 import { loginLimits, type Doorman } from "../login/doorman.ts"
 import type { Passwords } from "../login/password.ts"
 import type { Store } from "../store/store.ts"
-import { visitOf } from "../visit.ts"
+import { visitOf, type Principal } from "../visit.ts"
 import type { Watch } from "../watch.ts"
 import { absent, done, shownSignIn, shownUser } from "./shapes.ts"
 
@@ -24,7 +24,11 @@ interface AccountParts {
 export function accountDesk(parts: AccountParts): Handlers<typeof accountCalls> {
   const { store, doorman, cookies, watch } = parts
   return {
-    "login.methods": async () => ({ password: true, ...(parts.hasOidc ? { oidc: "/v1/login/oidc" } : {}) }),
+    "login.methods": async (_, context) => {
+      const { principal } = visitOf(context)
+      const oidc = parts.hasOidc ? { oidc: "/v1/login/oidc" } : {}
+      return { password: true, ...oidc, ...(principal ? { account: accountOf(principal) } : {}) }
+    },
     "login.password": async ({ name, password }, context) => {
       const visit = visitOf(context)
       const user = await doorman.check(visit, name, password)
@@ -38,10 +42,7 @@ export function accountDesk(parts: AccountParts): Handlers<typeof accountCalls> 
       await watch.look()
       return done
     },
-    "account.get": async (_, context) => {
-      const { user, scopes, via } = visitOf(context).who
-      return { user: shownUser(user), scopes: [...scopes], via }
-    },
+    "account.get": async (_, context) => accountOf(visitOf(context).who),
     "account.password": async (input, context) => setPassword(parts, input, visitOf(context)),
     "signin.list": async (_, context) => {
       const { user, viaId } = visitOf(context).who
@@ -53,6 +54,10 @@ export function accountDesk(parts: AccountParts): Handlers<typeof accountCalls> 
       return done
     },
   }
+}
+
+function accountOf({ user, scopes, via }: Principal) {
+  return { user: shownUser(user), scopes: [...scopes], via }
 }
 
 async function setPassword(

@@ -1,5 +1,16 @@
 import { Fault } from "@warren/base/fault.ts"
-import type { Answer, Asked, CallName, Context, Down, StreamName, Up } from "@warren/protocol/contract.ts"
+import type {
+  Answer,
+  Asked,
+  CallName,
+  Context,
+  Down,
+  FeedName,
+  Item,
+  Numbered,
+  StreamName,
+  Up,
+} from "@warren/protocol/contract.ts"
 import { Chunk, endOfBytes, type Conversation } from "@warren/protocol/conversation.ts"
 import { untilGone } from "@warren/protocol/http/routes.ts"
 import { describeIssues } from "@warren/protocol/issues.ts"
@@ -28,7 +39,22 @@ export class Ask {
   }
 
   static async of({ plane, known }: DoorParts, c: HonoContext): Promise<Ask> {
-    return new Ask(plane, { caller: await known(c.req.raw), signal: untilGone(c.req.raw.signal) })
+    return Ask.by(await known(c.req.raw), plane, untilGone(c.req.raw.signal))
+  }
+
+  /** For somebody who was made known otherwise. */
+  static by(caller: Visit, plane: UserPlane, signal: AbortSignal): Ask {
+    return new Ask(plane, { caller, signal })
+  }
+
+  /** The same, ended by something else as well. */
+  until(signal: AbortSignal): Ask {
+    return this.beyond(AbortSignal.any([this.#context.signal, signal]))
+  }
+
+  /** The same, which goes on after the request until something else ends it. */
+  beyond(signal: AbortSignal): Ask {
+    return new Ask(this.#plane, { ...this.#context, signal })
   }
 
   call<K extends CallName<Table>>(name: K, input: Asked<Table, K>): Promise<Answer<Table, K>> {
@@ -40,6 +66,10 @@ export class Ask {
     input: Asked<Table, K>,
   ): Promise<Conversation<Up<Table, K>, Down<Table, K>>> {
     return this.#ask(name, input) as Promise<Conversation<Up<Table, K>, Down<Table, K>>>
+  }
+
+  feed<K extends FeedName<Table>>(name: K, input: Asked<Table, K>): AsyncIterable<Numbered<Item<Table, K>>> {
+    return this.#given(name, input) as AsyncIterable<Numbered<Item<Table, K>>>
   }
 
   /** Everything a stream gives: who asks says how much that may be. */
@@ -64,6 +94,10 @@ export class Ask {
   }
 
   async #ask(name: keyof Table, given: object): Promise<unknown> {
+    return this.#given(name, given)
+  }
+
+  #given(name: keyof Table, given: object): unknown {
     const input = userPlane[name].in.safeParse(given)
     if (!input.success) throw new Fault("invalid", describeIssues(input.error))
     return (this.#plane[name] as Handler)(input.data, this.#context)

@@ -21,11 +21,14 @@ export const signInLimits = {
 const forAdmins = new Set<TokenScope>(["admin", "metrics:read"])
 const all: ReadonlySet<TokenScope> = new Set(TokenScope.options)
 const secretCharsMax = 128
+const ownerVia = "token-file"
 
 interface IdentityParts {
   readonly store: Store
   readonly cookies: Cookies
   readonly origin: string
+  /** Another name of the same page, on one's own machine. */
+  readonly alsoOrigin?: string | undefined
   /** Of the machine's own user, where there is one. */
   readonly tokenFile: { readonly hash: string; readonly userId: string } | undefined
   readonly requestsPerMinute: number
@@ -62,9 +65,31 @@ export class Identity {
     return (await this.#owner(user.id)) !== undefined
   }
 
+  /** By the id of a sign-in or token, if it counts and is this user's: for a browser at a name that its cookie is not sent to. */
+  async ofVia(id: string, userId: string): Promise<Principal | undefined> {
+    const isSignIn = id.startsWith("sin_")
+    const row = isSignIn ? await this.#parts.store.signIns.byId(id) : undefined
+    const found = isSignIn ? row && (await this.#signIn(row.hash)) : await this.ofTokenId(id === ownerVia ? "" : id)
+    return found?.user.id === userId ? found : undefined
+  }
+
+  /** By the id of a token: for what was begun with it and goes on without showing it. */
+  async ofTokenId(id: string): Promise<Principal | undefined> {
+    const { tokenFile, store } = this.#parts
+    if (id === "") return tokenFile && this.#owner(tokenFile.userId)
+    const row = await store.tokens.byId(id)
+    return row && this.#token(row.hash)
+  }
+
   async #bearer(authorization: string): Promise<Principal> {
     const [scheme = "", token = "", ...rest] = authorization.split(" ")
-    if (scheme.toLowerCase() !== "bearer" || rest.length > 0 || token.length > secretCharsMax) throw refused()
+    if (scheme.toLowerCase() !== "bearer" || rest.length > 0) throw refused()
+    return this.ofToken(token)
+  }
+
+  /** Whoever has this token; throws when nobody has. */
+  async ofToken(token: string): Promise<Principal> {
+    if (token.length > secretCharsMax) throw refused()
     const { tokenFile } = this.#parts
     const hash = hashOf(token)
     const isOwner = tokenFile !== undefined && isSame(hash, tokenFile.hash)
@@ -78,7 +103,7 @@ export class Identity {
       const user = await this.#parts.store.users.byId(userId)
       if (!user || user.isDisabled) return undefined
       const quota = await this.#parts.store.users.quotaOf(userId)
-      const shown = { via: "token-file", viaId: "token-file", hash: "", scopes: all } as const
+      const shown = { via: "token-file", viaId: ownerVia, hash: "", scopes: all } as const
       return { principal: this.#principal({ user, quota }, shown), overAt: Number.POSITIVE_INFINITY, usedAt: undefined }
     })
     return found?.principal
@@ -130,10 +155,13 @@ export class Identity {
    */
   #checkOrigin(request: Request): void {
     const isSafe = /^(GET|HEAD|OPTIONS)$/.test(request.method) && request.headers.get("upgrade") === null
-    if (isSafe) return
+    const site = request.headers.get("sec-fetch-site")
+    // A preview is of the same site: a picture whose address is one of ours would be asked for with the cookie.
+    const isNear = site === null || site === "same-origin" || site === "none"
+    if (isSafe && (isNear || request.headers.get("sec-fetch-mode") === "navigate")) return
     const origin = request.headers.get("origin")
-    const isOurs =
-      origin === null ? request.headers.get("sec-fetch-site") === "same-origin" : origin === this.#parts.origin
+    const { origin: ours, alsoOrigin } = this.#parts
+    const isOurs = origin === null ? !isSafe && site === "same-origin" : origin === ours || origin === alsoOrigin
     if (!isOurs) throw new Fault("forbidden", "requests from other sites are not served")
   }
 }

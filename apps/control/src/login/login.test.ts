@@ -30,6 +30,21 @@ describe("signing in with a password", () => {
     )
   })
 
+  test("a cookie that does not count any more keeps nobody from signing in, and is taken back", async () => {
+    await using system = await TestControl.open()
+    const { cookie, password } = await system.person("alice")
+    expect((await system.ask("/v1/login", { cookie })).body.account).toMatchObject({ user: { name: "alice" } })
+    await system.ask("/v1/login/out", { ...login, cookie })
+    const asked = await system.ask("/v1/login", { cookie })
+    expect([asked.status, asked.body]).toEqual([200, { password: true }])
+    expect(asked.headers.get("set-cookie")).toMatch(/^warren-sign-in=; Max-Age=0/)
+    const again = await system.ask("/v1/login/password", { cookie, body: { name: "alice", password } })
+    expect([again.status, again.body.user.name]).toEqual([200, "alice"])
+    expect(again.headers.getSetCookie()).toHaveLength(1)
+    expect((await system.ask("/v1/account", { cookie: again.cookie })).status).toBe(200)
+    expect((await system.ask("/v1/account", { cookie })).status).toBe(401)
+  })
+
   test("a wrong password, an unknown name and a disabled user get the same answer", async () => {
     await using system = await TestControl.open()
     const [alice, bob] = [await system.person("alice"), await system.person("bob")]

@@ -9,6 +9,8 @@ export const heartbeatLimits = {
   quietMs: 3_000,
   /** How long a runner that is there may take to greet. */
   greetMs: 3_000,
+  /** While somebody follows a feed, which may be quiet for good reasons, it is asked this often. */
+  feedMs: 6_000,
 } as const
 
 interface Waiting {
@@ -25,13 +27,16 @@ export class Heartbeat implements Disposable {
   readonly #onDead: () => void
   readonly #clock: Clock
   readonly #waiting = new Set<Waiting>()
+  readonly #feeds = new Set<AbortController>()
   readonly #over = new AbortController()
   #isWatching = false
+  #greetedAt: number
 
   constructor(connect: () => Promise<Socket>, onDead: () => void, clock: Clock) {
     this.#connect = connect
     this.#onDead = onDead
     this.#clock = clock
+    this.#greetedAt = clock.monotonic()
   }
 
   /** The answer, or `unavailable` if the runner has stopped to be there. */
@@ -47,11 +52,19 @@ export class Heartbeat implements Disposable {
         },
         (failure: unknown) => {
           settled()
-          reject(failure)
+          void this.#judged(failure).then(reject)
         },
       )
       if (!this.#isWatching) void this.#look()
     })
+  }
+
+  /** Aborts with `unavailable` when the runner has stopped to be there; whoever follows says when it is over. */
+  follow(): { readonly signal: AbortSignal; close(): void } {
+    const feed = new AbortController()
+    this.#feeds.add(feed)
+    if (!this.#isWatching) void this.#look()
+    return { signal: feed.signal, close: () => this.#feeds.delete(feed) }
   }
 
   [Symbol.dispose](): void {
@@ -62,10 +75,10 @@ export class Heartbeat implements Disposable {
   async #look(): Promise<void> {
     this.#isWatching = true
     try {
-      while (this.#waiting.size > 0) {
+      while (this.#waiting.size > 0 || this.#feeds.size > 0) {
         await this.#clock.sleep(heartbeatLimits.quietMs, this.#over.signal)
         const late = this.#late()
-        if (late.length > 0 && !(await this.#greets())) this.#giveUp(late)
+        if ((late.length > 0 || this.#isDue()) && !(await this.#greets())) this.#giveUp(late)
       }
     } catch {
       // Closed: whoever waits is told by the link.
@@ -74,14 +87,25 @@ export class Heartbeat implements Disposable {
     }
   }
 
+  #isDue(): boolean {
+    return this.#feeds.size > 0 && this.#clock.monotonic() - this.#greetedAt >= heartbeatLimits.feedMs
+  }
+
+  /** A call may be out of time because it took long, or because there is nobody who could answer it. */
+  async #judged(failure: unknown): Promise<unknown> {
+    const isLate = failure instanceof Fault && failure.code === "timeout"
+    return isLate && !(await this.#greets()) ? hung() : failure
+  }
+
   #late(): Waiting[] {
     const latest = this.#clock.monotonic() - heartbeatLimits.quietMs / 2
     return [...this.#waiting].filter(({ since }) => since <= latest)
   }
 
   #giveUp(late: readonly Waiting[]): void {
-    const hint = "it is busy or hangs: try again in a moment; if it stays so, tell an administrator"
-    for (const waiting of late) waiting.fail(new Fault("unavailable", "your runner does not answer", { hint }))
+    for (const waiting of late) waiting.fail(hung())
+    for (const feed of this.#feeds) feed.abort(hung())
+    this.#feeds.clear()
     this.#onDead()
   }
 
@@ -92,7 +116,9 @@ export class Heartbeat implements Disposable {
       () => false,
     )
     try {
-      return await Promise.race([this.#greeting(quiet.signal), late])
+      const isThere = await Promise.race([this.#greeting(quiet.signal), late])
+      if (isThere) this.#greetedAt = this.#clock.monotonic()
+      return isThere
     } finally {
       quiet.abort()
     }
@@ -108,4 +134,10 @@ export class Heartbeat implements Disposable {
       channel.send({ hello: { version: rpcVersion, name: "control heartbeat" } })
     })
   }
+}
+
+function hung(): Fault {
+  return new Fault("unavailable", "your runner does not answer", {
+    hint: "it is busy or hangs: try again in a moment; if it stays so, tell an administrator",
+  })
 }

@@ -6,12 +6,18 @@ import type { RunnerRoute } from "./runners.ts"
 /** Where a user's runner is: as an admin has said, or where every runner of such a name is. */
 export function routesOf(users: Users, template: string): (user: UserRow) => Promise<RunnerRoute> {
   return async (user) => {
+    const hint = template === "" ? {} : { hint: startedBy(user.name) }
     const said = await users.routeOf(user.id)
-    if (said) return said
+    if (said) return { ...said, ...hint }
     const uid = template === "" ? undefined : await uidOf(user.name)
-    if (uid !== undefined) return { socket: template.replaceAll("{user}", user.name), uid }
+    if (uid !== undefined) return { socket: template.replaceAll("{user}", user.name), uid, ...hint }
     throw new Fault("unavailable", "you have no runner on this machine", { hint: "ask an administrator for one" })
   }
+}
+
+/** Nobody starts their own where there are many users. */
+function startedBy(user: string): string {
+  return `an administrator starts it: systemctl start warren-runner@${user}, or without systemd: sudo warren launcher`
 }
 
 async function uidOf(name: string): Promise<number | undefined> {

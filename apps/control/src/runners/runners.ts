@@ -13,6 +13,8 @@ import { Heartbeat } from "./heartbeat.ts"
 export interface RunnerRoute {
   readonly socket: string
   readonly uid: number
+  /** What to do when nothing listens there. */
+  readonly hint?: string
 }
 
 type Handler = (input: unknown, context: Context) => unknown
@@ -33,9 +35,17 @@ export class Runners implements AsyncDisposable {
   readonly #routeOf: (user: Principal["user"]) => Promise<RunnerRoute>
   readonly #signer: StatementSigner
   readonly #clock: Clock
+  /** Is told what was answered to whom. */
+  readonly #heard: (call: string, user: string, answer: unknown) => void
   readonly #known = new Map<string, Known>()
 
-  constructor(routeOf: (user: Principal["user"]) => Promise<RunnerRoute>, signer: StatementSigner, clock: Clock) {
+  constructor(
+    routeOf: (user: Principal["user"]) => Promise<RunnerRoute>,
+    signer: StatementSigner,
+    clock: Clock,
+    heard: (call: string, user: string, answer: unknown) => void = () => undefined,
+  ) {
+    this.#heard = heard
     this.#routeOf = routeOf
     this.#signer = signer
     this.#clock = clock
@@ -48,10 +58,19 @@ export class Runners implements AsyncDisposable {
       const known = (context: Context): Promise<Known> => this.#knownOf(visitOf(context).who)
       const ask = async (input: unknown, context: Context): Promise<unknown> => {
         const { plane, heartbeat } = await known(context)
-        return heartbeat.watch((plane[key] as Handler)(input, context) as Promise<unknown>)
+        const answer = await heartbeat.watch((plane[key] as Handler)(input, context) as Promise<unknown>)
+        this.#heard(name, visitOf(context).who.user.id, answer)
+        return answer
       }
       const follow = async function* (input: unknown, context: Context): AsyncGenerator<unknown> {
-        yield* ((await known(context)).plane[key] as Handler)(input, context) as AsyncIterable<unknown>
+        const { plane, heartbeat } = await known(context)
+        const followed = heartbeat.follow()
+        try {
+          const signal = AbortSignal.any([context.signal, followed.signal])
+          yield* (plane[key] as Handler)(input, { ...context, signal }) as AsyncIterable<unknown>
+        } finally {
+          followed.close()
+        }
       }
       return [name, isFeed(entry) ? follow : ask]
     })
@@ -118,7 +137,7 @@ class OwnedLink extends RunnerLink<typeof userPlane> {
   readonly #route: RunnerRoute
 
   constructor(route: RunnerRoute) {
-    super(userPlane, route.socket, "control")
+    super(userPlane, route.socket, "control", route.hint)
     this.#route = route
   }
 

@@ -96,4 +96,15 @@ CREATE TABLE audit_checkpoints (
 ) STRICT;
 `,
   },
+  {
+    name: "whose a session is",
+    sql: `
+CREATE TABLE session_owners (
+  session TEXT NOT NULL PRIMARY KEY CHECK (length(session) <= 32),
+  user_id TEXT NOT NULL REFERENCES users(id) ON DELETE CASCADE CHECK (length(user_id) <= 32),
+  seen_at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX session_owners_by_user ON session_owners (user_id, seen_at);
+`,
+  },
 ]

@@ -43,6 +43,11 @@ export class SignIns {
     return row && { signIn: signInOf(row), bearer: bearerOf(row) }
   }
 
+  async byId(id: string): Promise<SignInRow | undefined> {
+    const [row] = await this.#sql.all("SELECT * FROM sign_ins WHERE id = ?", [id])
+    return row && signInOf(row)
+  }
+
   async listOf(userId: string): Promise<SignInRow[]> {
     const rows = await this.#sql.all("SELECT * FROM sign_ins WHERE user_id = ? ORDER BY created_at, id", [userId])
     return rows.map(signInOf)

@@ -1,6 +1,7 @@
 import { AuditRows } from "./audit-rows.ts"
 import { Invites } from "./invites.ts"
 import { openPostgres } from "./postgres.ts"
+import { SessionOwners } from "./session-owners.ts"
 import { SignIns } from "./sign-ins.ts"
 import type { Sql } from "./sql.ts"
 import { openSqlite } from "./sqlite.ts"
@@ -14,6 +15,7 @@ export interface Store extends AsyncDisposable, Pick<Sql, "version"> {
   readonly signIns: SignIns
   readonly invites: Invites
   readonly audit: AuditRows
+  readonly sessionOwners: SessionOwners
 }
 
 /** `where`: a `postgres://` address, or the path of a SQLite file. */
@@ -28,6 +30,7 @@ export function storeOn(sql: Sql): Store {
     signIns: new SignIns(sql),
     invites: new Invites(sql),
     audit: new AuditRows(sql),
+    sessionOwners: new SessionOwners(sql),
     get version() {
       return sql.version
     },

@@ -64,6 +64,11 @@ export class Tokens {
     return row && { token: tokenOf(row), bearer: bearerOf(row) }
   }
 
+  async byId(id: string): Promise<TokenRow | undefined> {
+    const [row] = await this.#sql.all("SELECT * FROM tokens WHERE id = ?", [id])
+    return row && tokenOf(row)
+  }
+
   async listOf(userId: string): Promise<TokenRow[]> {
     const rows = await this.#sql.all("SELECT * FROM tokens WHERE user_id = ? ORDER BY created_at, id", [userId])
     return rows.map(tokenOf)

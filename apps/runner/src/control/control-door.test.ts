@@ -113,6 +113,10 @@ class Door implements AsyncDisposable {
       },
       "snapshot.list": async ({ session }: { session: string }) => ({ items: [snapshot(`snp_${session}`, session)] }),
       "snapshot.delete": async () => ({ ok: true }),
+      "chat.get": async ({ id }: { id: string }) => chat(id),
+      "chat.list": async ({ sessionId }: { sessionId?: string }) => ({ items: [chat(`of-${sessionId ?? "all"}`)] }),
+      "chat.messages": async () => ({ items: [], hasMore: false }),
+      "logs.read": async () => ({ entries: [] }),
       "access.read": async ({ limit }: { limit: number }) => ({ entries: await this.access.read(limit) }),
     }
     return new Proxy(known, {
@@ -123,6 +127,13 @@ class Door implements AsyncDisposable {
 }
 
 const time = new Date(0).toISOString()
+function chat(id: string) {
+  const time = new Date(0).toISOString()
+  const sessionId = /^of-(.*)$/.exec(id)?.[1]
+  const kind = sessionId === undefined ? "main" : "session"
+  return { id, kind, ...(sessionId === undefined ? {} : { sessionId }), createdAt: time, updatedAt: time, lastSeq: 0 }
+}
+
 const snapshot = (id: string, session: string) => ({ id, session, image: "host", createdAt: time, isAutomatic: false })
 
 function shown({ name, id }: Made) {
@@ -290,6 +301,32 @@ describe("a token that sees only some sessions", () => {
     const roll = (snapshot: string) => door.ask("session.rollback", { id: "ci-1", snapshot }, ci)
     await expect(roll("snp_ses_other-1")).rejects.toMatchObject({ code: "not_found" })
     expect(await roll("snp_ses_ci-1")).toMatchObject({ name: "ci-1" })
+  })
+
+  test("reads what was said with the agents of those, and with no other", async () => {
+    await using door = await Door.open(["ci-1", "other-1"])
+    expect(await door.ask("chat.get", { id: "of-ses_ci-1" }, ci)).toMatchObject({ sessionId: "ses_ci-1" })
+    expect(await door.ask("chat.messages", { id: "of-ses_ci-1" }, ci)).toMatchObject({ items: [] })
+    expect(await door.ask("chat.list", { sessionId: "ci-1" }, ci)).toMatchObject({ items: [{ id: "of-ses_ci-1" }] })
+    await expect(door.ask("chat.list", {}, ci)).rejects.toMatchObject({ code: "forbidden" })
+    for (const call of ["chat.get", "chat.messages"]) {
+      for (const id of ["of-ses_other-1", "main"]) {
+        await expect(door.ask(call, { id }, ci)).rejects.toMatchObject({ code: "not_found" })
+      }
+    }
+    await expect(door.ask("chat.list", { sessionId: "other-1" }, ci)).rejects.toMatchObject({ code: "not_found" })
+    expect(await door.ask("chat.get", { id: "main" }, { sessionsMax: 5 })).toMatchObject({ id: "main" })
+  })
+
+  test("reads no log that tells of the others", async () => {
+    await using door = await Door.open(["ci-1", "other-1"])
+    expect(await door.ask("logs.read", { session: "ci-1" }, ci)).toEqual({ entries: [] })
+    await expect(door.ask("logs.read", { session: "other-1" }, ci)).rejects.toMatchObject({ code: "not_found" })
+    for (const call of ["logs.read", "access.read"]) {
+      await expect(door.ask(call, {}, ci)).rejects.toMatchObject({ code: "forbidden" })
+    }
+    const statement = door.statement({ call: "logs.follow", limits: ci })
+    await expect(door.client.feed("logs.follow", {}, { statement }).next()).rejects.toMatchObject({ code: "forbidden" })
   })
 
   test("hears only of those", async () => {

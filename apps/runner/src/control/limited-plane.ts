@@ -14,7 +14,12 @@ type Handler = (input: unknown, context: Context) => unknown
 /** Calls that leave more sessions than there were. */
 const making = new Set(["session.create", "session.getOrCreate", "session.fork", "session.restore"])
 /** Calls about sessions that name none: a token that may see only some of them is told so. */
-const aboutAll = new Set(["snapshot.list", "snapshot.delete", "tunnel.list", "tunnel.follow"])
+const aboutAll = new Set([
+  ...["snapshot.list", "snapshot.delete", "tunnel.list", "tunnel.follow"],
+  ...["chat.list", "logs.read", "logs.follow", "access.read"],
+])
+/** Calls about a chat, which is some session's, or nobody's. */
+const aboutChat = new Set(["chat.get", "chat.messages"])
 
 /**
  * The user plane as tokens with limits may use it: only sessions whose names begin with their prefix are there, and no
@@ -64,7 +69,8 @@ async function narrow(
 ): Promise<Input> {
   if (namePrefix === undefined) return input
   if (name === "session.create" || name === "session.getOrCreate") return named(unbased(input), namePrefix)
-  const field = name.startsWith("session.") ? "id" : "session"
+  if (aboutChat.has(name)) await limits.checkChat(String(input["id"]), context, namePrefix)
+  const field = sessionFieldOf(name)
   const which = input[field]
   if (typeof which !== "string") {
     if (aboutAll.has(name)) throw new Fault("forbidden", "this token sees only some sessions: name one of them")
@@ -76,6 +82,11 @@ async function narrow(
   return name === "session.fork" || (name === "session.update" && input["name"] !== undefined)
     ? named(found, namePrefix)
     : found
+}
+
+function sessionFieldOf(name: string): string {
+  if (name === "chat.list") return "sessionId"
+  return name.startsWith("session.") ? "id" : "session"
 }
 
 /** A snapshot holds another session's files, and may be of one that this token does not see. */

@@ -31,6 +31,16 @@ export class SessionLimits {
     throw new Fault("not_found", `there is no session ${JSON.stringify(which)}`, { subject: `session:${which}` })
   }
 
+  /** Throws unless it is the chat of a session that begins with the prefix. */
+  async checkChat(id: string, context: Context, prefix: string): Promise<void> {
+    const { sessionId } = await this.#plane["chat.get"]({ id }, context)
+    const absent = new Fault("not_found", `there is no chat ${JSON.stringify(id)}`)
+    if (sessionId === undefined) throw absent
+    await this.find(sessionId, context, prefix).catch((thrown: unknown) => {
+      throw Fault.from(thrown).code === "not_found" ? absent : thrown
+    })
+  }
+
   async checkSnapshot(session: string, snapshot: string, context: Context): Promise<void> {
     let cursor: string | undefined
     for (let page = 0; page < snapshotPagesMax; page++) {

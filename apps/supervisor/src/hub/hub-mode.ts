@@ -1,3 +1,4 @@
+import { dirname } from "node:path"
 import { adapterOf } from "@warren/agents/adapters.ts"
 import { systemClock } from "@warren/base/clock.ts"
 import { Fault, isCancellation } from "@warren/base/fault.ts"
@@ -5,6 +6,7 @@ import type { Log } from "@warren/base/log.ts"
 import type { Bootstrap } from "@warren/protocol/bootstrap.ts"
 import { HubClient } from "@warren/protocol/hub/hub-client.ts"
 import { wayTo } from "./dial.ts"
+import { GitLook } from "./git-look.ts"
 import { Supervisor } from "./supervisor.ts"
 
 /** What the hub has not heard yet when it is over is worth this long. */
@@ -17,8 +19,11 @@ export async function hubMode(bootstrap: Bootstrap, log: Log, signal: AbortSigna
   const stop = new AbortController()
   const leave = new AbortController()
   await using way = await wayTo(hub.url)
-  const adapter = adapterOf(agent, { clock: systemClock, env: process.env, cwd: workspaceRoot })
-  const supervisor = new Supervisor({ adapter, log, stop: () => stop.abort() })
+  // Beside its own program: outside of what the agent works on.
+  const folder = dirname(process.argv[1] ?? "/tmp/.warren/supervisor.mjs")
+  const adapter = adapterOf(agent, { clock: systemClock, env: process.env, cwd: workspaceRoot, folder })
+  const look = new GitLook(agent.cwd ?? workspaceRoot, process.env)
+  const supervisor = new Supervisor({ adapter, look, log, stop: () => stop.abort() })
   const client = new HubClient({ link: supervisor.link, dial: way.dial, token: hub.token, clock: systemClock, log })
   const visits = client.run(leave.signal).finally(() => stop.abort())
   visits.catch(() => undefined)

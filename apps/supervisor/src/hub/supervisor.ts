@@ -7,11 +7,14 @@ import { ProcessMemory } from "@warren/protocol/hub/link-memory.ts"
 import { HubUp, HubDown, type ProcessTruth } from "@warren/protocol/hub/messages.ts"
 import { ReliableLink } from "@warren/protocol/hub/reliable-link.ts"
 import type { AgentStatus } from "@warren/protocol/hub/words.ts"
+import type { GitLook } from "./git-look.ts"
 import { finalOf, toldOf } from "./turn-speaker.ts"
 
 export interface SupervisorParts {
   readonly adapter: AgentAdapter
   readonly log: Log
+  /** Looks at what a turn does to the files. */
+  readonly look: GitLook
   /** The hub says that it is over. */
   stop(): void
 }
@@ -106,6 +109,7 @@ export class Supervisor implements AsyncDisposable {
     const turn = { turnId: newId("msg"), messageId: prompt.messageId, channel: prompt.channel }
     await this.#tell({ type: "message.create", turnId: turn.turnId, messageId: turn.messageId })
     this.#show("thinking")
+    const seen = await this.#parts.look.begin()
     const end = await this.#events(prompt, signal, async (event) => {
       this.#show(
         event.type === "tool" && event.status !== "completed" && event.status !== "error"
@@ -114,6 +118,7 @@ export class Supervisor implements AsyncDisposable {
       )
       for (const message of toldOf(event, turn)) await this.#tell(message)
     })
+    for (const message of await seen()) await this.#tell(message)
     await this.#tell(finalOf(end, turn))
     this.#open.delete(prompt.messageId)
     if (this.#open.size === 0) this.#show(this.#agent === "ready" ? "idle" : "error")

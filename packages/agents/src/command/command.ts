@@ -3,6 +3,7 @@ import type { AgentAdapter, AgentEvent, Prompt } from "../adapter.ts"
 import type { Launch } from "../process-group.ts"
 import { ProcessGroups } from "../process-groups.ts"
 import { Questions } from "../questions.ts"
+import { claudeCode } from "./claude-code.ts"
 import { linesTurn } from "./lines.ts"
 import { StreamJsonProgram } from "./stream-json-program.ts"
 
@@ -21,7 +22,8 @@ export class Command implements AgentAdapter {
 
   constructor(spec: CommandSpec, env: Readonly<Record<string, string | undefined>>, cwd?: string) {
     this.#spec = spec
-    this.#launch = { cmd: spec.cmd, args: spec.args, env: { ...env, ...spec.env }, cwd: spec.cwd ?? cwd }
+    const launch = { cmd: spec.cmd, args: spec.args, env: { ...env, ...spec.env }, cwd: spec.cwd ?? cwd }
+    this.#launch = spec.speaks === "claude" ? claudeCode(launch) : launch
   }
 
   /** Programs are started when they are needed. */

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises"
 import { messageOf } from "@warren/base/fault.ts"
+import type { Policy } from "@warren/protocol/hub/agent-spec.ts"
 import { canceled, failed, type AgentEvent, type Prompt } from "../adapter.ts"
 import type { Launch, ProcessGroup } from "../process-group.ts"
 import type { ProcessGroups } from "../process-groups.ts"
@@ -17,7 +18,7 @@ const complaintCharsMax = 4_096
 export interface StreamJsonParts {
   readonly launch: Launch
   readonly groups: ProcessGroups
-  readonly permissions: "allow" | "ask"
+  readonly permissions: Policy
   readonly questions: Questions
 }
 
@@ -25,7 +26,7 @@ export interface StreamJsonParts {
 export class StreamJsonProgram implements AsyncDisposable {
   readonly #launch: Launch
   readonly #groups: ProcessGroups
-  readonly #permissions: "allow" | "ask"
+  readonly #permissions: Policy
   readonly #questions: Questions
   readonly #words = new StreamJson()
   #running:
@@ -105,6 +106,7 @@ export class StreamJsonProgram implements AsyncDisposable {
       this.#say({ type: "control_response", response: { subtype: "success", request_id, response } })
     const allow = { behavior: "allow", updatedInput: request.input ?? {} }
     if (this.#permissions === "allow") return say(allow)
+    if (this.#permissions === "deny") return say({ behavior: "deny", message: "Tools that need permission are off." })
     const questionId = `${messageId}.p${++this.#asked}`
     const answer = this.#questions.ask(questionId, turn)
     const text = `May it use ${request.tool_name ?? "a tool"}? ${JSON.stringify(request.input ?? {}).slice(0, 4_096)}`

@@ -66,6 +66,10 @@ export class Files {
     return (await ask(this.#sandbox, { op: "file.stat", path, ...options }, Stat)).entry
   }
 
+  async mark(path: string, options: Asked<"file.mark">): Promise<void> {
+    await ask(this.#sandbox, { op: "file.mark", path, ...options }, Done)
+  }
+
   async makeFolder(path: string, options: Asked<"file.mkdir"> = {}): Promise<void> {
     await ask(this.#sandbox, { op: "file.mkdir", path, ...options }, Done)
   }

@@ -61,6 +61,7 @@ export const accountCalls = contract({
         .string()
         .optional()
         .meta({ description: "Where to send the browser.", examples: ["/v1/login/oidc"] }),
+      account: Account.optional().meta({ description: "Who is signed in already." }),
     }),
   },
   "login.password": {

@@ -3,6 +3,7 @@ import type { Context as HonoContext } from "hono"
 import type { Stream } from "../contract.ts"
 import { Chunk, endOfBytes, type Conversation } from "../conversation.ts"
 import { respond, type Asked } from "./asked.ts"
+import { events } from "./events.ts"
 import { partOf, type Part } from "./range.ts"
 
 type AnyConversation = Conversation<unknown, unknown>
@@ -98,11 +99,28 @@ async function nextBytes(conversation: AnyConversation): Promise<Uint8Array | un
 /** The body of the request as the bytes of a stream, as fast as the handler takes them; answered with its last message. */
 export async function takeBytes(asked: Asked<Stream>, given: Record<string, unknown>): Promise<Response> {
   const { c, entry } = asked
+  const wantsEvents = c.req.header("accept")?.includes("text/event-stream") ?? false
+  if (wantsEvents) return tellMeanwhile(asked, (await asked.ask(asked.name, given)) as AnyConversation)
   await using conversation = (await asked.ask(asked.name, given)) as AnyConversation
   const answer = lastMessage(conversation)
   // The handler may be done, or have failed, before it has everything.
   await Promise.race([pour(c.req.raw, conversation), answer])
   return c.json(withoutName(entry.down.parse(await answer)))
+}
+
+/** What it says while it takes them, as events. */
+function tellMeanwhile({ c, entry, log }: Asked<Stream>, conversation: AnyConversation): Response {
+  return events(c, log, async (send) => {
+    await using _ = conversation
+    const poured = pour(c.req.raw, conversation)
+    // A body that breaks off ends what it was for; without its end nothing of it may be kept.
+    poured.catch(() => conversation[Symbol.asyncDispose]())
+    for (let item = await conversation.next(); item !== undefined; item = await conversation.next()) {
+      if (item instanceof Chunk) continue
+      const data = JSON.stringify(withoutName(entry.down.parse(item)))
+      if (!(await send({ event: nameOf(item), data }))) return
+    }
+  })
 }
 
 async function pour(request: Request, conversation: AnyConversation): Promise<void> {
@@ -117,6 +135,11 @@ async function lastMessage(conversation: AnyConversation): Promise<unknown> {
     if (!(item instanceof Chunk)) last = item
   }
   return last
+}
+
+export function nameOf(message: unknown): string {
+  const { ev } = message as { ev?: unknown }
+  return typeof ev === "string" ? ev : "message"
 }
 
 /** The name of a message tells it from others; as the only answer it needs none. */

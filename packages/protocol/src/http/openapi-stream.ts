@@ -14,6 +14,7 @@ export const bytesBody: Json = { required: true, description: "The bytes, as man
 
 export function streamParameters(entry: Entry): Json[] {
   if (!isStream(entry)) return []
+  if (entry.body === "socket") return []
   if (entry.body === "bytes") return entry.size ? [header("Range", "A part: `bytes=0-99`.", "bytes=0-99")] : []
   const encoding = { type: "string", enum: ["text", "base64"], default: "text" }
   return [{ name: "encoding", in: "query", required: false, description: "Of output in events.", schema: encoding }]
@@ -31,6 +32,7 @@ export function withStdinText(entry: Entry, properties: Json): Json {
 }
 
 export function streamAnswers(entry: Stream, down: Json): Json {
+  if (entry.body === "socket") return { "101": webSocketAnswer }
   if (entry.body === "result") return resultAnswers(entry, down)
   const isRead = httpOf(entry.http ?? "GET /").method === "GET"
   if (!isRead) return { "200": json("Done: its last message.", { type: "object" }, down) }

@@ -4,7 +4,7 @@ import { streamTags, type StreamTag } from "@warren/base/frame.ts"
 import type { Stream } from "../contract.ts"
 import { Chunk, endOfBytes, type Conversation } from "../conversation.ts"
 import type { Asked } from "./asked.ts"
-import { withoutName } from "./byte-body.ts"
+import { nameOf, withoutName } from "./byte-body.ts"
 import { events } from "./events.ts"
 
 type AnyConversation = Conversation<unknown, unknown>
@@ -113,9 +113,4 @@ function eventsOf({ c, entry, log }: Asked<Stream>, conversation: AnyConversatio
       if (!(await send(event))) return
     }
   })
-}
-
-function nameOf(message: unknown): string {
-  const { ev } = message as { ev?: unknown }
-  return typeof ev === "string" ? ev : "message"
 }

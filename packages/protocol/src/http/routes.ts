@@ -7,6 +7,7 @@ import { describeIssues } from "../issues.ts"
 import { respond, type Asked } from "./asked.ts"
 import { sendBytes, sendHead, takeBytes } from "./byte-body.ts"
 import { feedEvents } from "./events.ts"
+import { feedSocket } from "./feed-socket.ts"
 import { givenInput } from "./input.ts"
 import { sendJson } from "./json.ts"
 import { httpOf } from "./path.ts"
@@ -34,8 +35,11 @@ export function routes<C extends Contract>(options: RouteOptions<C>): Hono {
       const caller = await options.caller(c.req.raw)
       return answer(entry, askedOf(options, name, c, caller))
     }
-    if (isStream(entry) && entry.body === "result") {
+    if (isStream(entry) && (entry.body === "result" || entry.body === "socket")) {
       app.get(place, (c, next) => (isUpgrade(c) ? route(c, answerWebSocket).catch(asError) : next()))
+    }
+    if (isFeed(entry) && method === "GET") {
+      app.get(place, (c, next) => (isUpgrade(c) ? route(c, answerFeedSocket).catch(asError) : next()))
     }
     app.on(method, place, (c) => route(c, answerOf).catch(asError))
   }
@@ -69,6 +73,7 @@ async function answerOf(entry: Entry, asked: Unbound): Promise<Response> {
   if (isCall(entry)) return answerCall(entry, asked, given)
   if (asked.c.req.method === "HEAD") return answerHead(entry, asked, given)
   if (isFeed(entry)) return answerFeed(entry, asked, given)
+  if (entry.body === "socket") throw new Fault("invalid", "this is a WebSocket", { hint: "ask for an upgrade" })
   if (entry.body === "result") return sendResult({ ...asked, entry }, given)
   return asked.c.req.method === "GET" ? sendBytes({ ...asked, entry }, given) : takeBytes({ ...asked, entry }, given)
 }
@@ -92,6 +97,10 @@ async function answerHead(entry: Feed | Stream, asked: Unbound, given: Record<st
 
 function answerFeed(entry: Feed, asked: Unbound, given: object): Response {
   return feedEvents({ ...asked, entry }, asked.ask(asked.name, given) as AsyncIterable<Numbered<unknown>>)
+}
+
+async function answerFeedSocket(entry: Entry, asked: Unbound): Promise<Response> {
+  return feedSocket({ ...asked, entry: entry as Feed }, await givenInput(asked.c, entry))
 }
 
 function answerWebSocket(entry: Entry, asked: Unbound): Promise<Response> {

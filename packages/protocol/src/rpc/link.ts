@@ -13,14 +13,16 @@ export class RunnerLink<C extends Contract> implements AsyncDisposable, Reach<C>
   readonly #contract: C
   readonly #socket: string
   readonly #name: string
+  readonly #hint: string
   #client: Promise<RpcClient<C>> | undefined
   #isClosed = false
 
-  /** The name is what the runner's log says of who asks. */
-  constructor(contract: C, socket: string, name: string) {
+  /** The name is what the runner's log says of who asks; the hint, what to do when there is no runner. */
+  constructor(contract: C, socket: string, name: string, hint = "start it with: npm start") {
     this.#contract = contract
     this.#socket = socket
     this.#name = name
+    this.#hint = hint
   }
 
   /** What the runner answers, in the shape of handlers that are here. */
@@ -43,7 +45,7 @@ export class RunnerLink<C extends Contract> implements AsyncDisposable, Reach<C>
       return await connectUnix(this.#socket, signal)
     } catch (cause) {
       signal?.throwIfAborted()
-      throw new Fault("unavailable", "your runner is not running", { cause, hint: "start it with: npm start" })
+      throw new Fault("unavailable", "your runner is not running", { cause, hint: this.#hint })
     }
   }
 

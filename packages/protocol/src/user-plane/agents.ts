@@ -3,6 +3,7 @@ import { contract } from "../contract.ts"
 import { AgentSpec } from "../hub/agent-spec.ts"
 import { AgentStatus, Attachment, ChannelKey, promptCharsMax, TurnCause } from "../hub/words.ts"
 import { ChatMessage, ChatPart } from "./chat.ts"
+import { FileName, InlineFile, Provisioned, ProvisionProgress, provisionWishes } from "./provision.ts"
 
 const Which = z.string().min(1).max(128).meta({ description: "The session's id or its name." })
 const MessageId = z.string().min(1).max(64)
@@ -40,6 +41,7 @@ export const Agent = z
     channels: z.array(z.object({ channel: ChannelKey, chatId: z.string() })),
     prompts: z.array(QueuedPrompt).meta({ description: "What waits, and what is worked on." }),
     questions: z.array(Question),
+    provisioned: Provisioned.optional().meta({ description: "Absent until it has been." }),
     feedSeq: z.int().min(0).meta({ description: "The number of the newest item of the session's feed." }),
   })
   .meta({ id: "Agent", description: "The agent of a session, as it is now." })
@@ -77,9 +79,20 @@ export const FeedItem = z
       commit: z.string().optional(),
       isDirty: z.boolean().optional(),
     }),
+    z.object({ type: z.literal("provision"), ...ProvisionProgress.shape }),
     z.object({ type: z.literal("error"), message: z.string(), code: z.string().optional() }),
   ])
   .meta({ id: "FeedItem", description: "Something that happened with the agent of a session." })
+
+const PromptAttachment = z
+  .union([
+    Attachment.extend({ filename: FileName.optional() }),
+    InlineFile.extend({ type: z.literal("file") }).meta({ id: "InlineAttachment" }),
+  ])
+  .meta({
+    description:
+      "A file that lies in the sandbox, or the bytes of a small one. Speech is written down where the runner can.",
+  })
 
 const channel = ChannelKey.default("web:default")
 const done = z.object({ ok: z.literal(true) })
@@ -89,10 +102,10 @@ export const agentCalls = contract({
     since: 1,
     scope: "exec",
     http: "POST /v1/sessions/{session}/agent",
-    doc: "Give a session an agent; another one than before replaces it. It is ready when this answers.",
-    in: z.object({ session: Which, spec: AgentSpec }),
+    doc: "Give a session an agent, and what it needs to begin; another one than before replaces it. It is ready when this answers; each step on the way is in the session's feed.",
+    in: z.object({ session: Which, spec: AgentSpec, ...provisionWishes }),
     out: Agent,
-    timeoutMs: 90_000,
+    timeoutMs: 1_800_000,
   },
   "agent.get": {
     since: 1,
@@ -126,9 +139,10 @@ export const agentCalls = contract({
       }),
       messageId: MessageId.optional().meta({ description: "Yours: the same one twice is one prompt." }),
       model: z.string().max(256).optional(),
-      attachments: z.array(Attachment).max(16).optional(),
+      attachments: z.array(PromptAttachment).max(16).optional(),
     }),
     out: QueuedPrompt,
+    timeoutMs: 180_000,
   },
   "agent.answer": {
     since: 1,

@@ -26,6 +26,10 @@ export const FileEntry = z
     gid: z.int(),
     mtimeMs: z.int(),
     target: z.string().optional(),
+    metadata: z
+      .record(z.string(), z.string())
+      .optional()
+      .meta({ description: "What is noted about it, if asked for." }),
   })
   .meta({ id: "FileEntry" })
 
@@ -57,6 +61,12 @@ export const fileCalls = contract({
       mode: z.coerce.number().int().min(0).max(0o7777).optional(),
       parents: flag.default(true),
       append: flag.default(false),
+      atomic: flag.default(true).meta({ description: "`false`: written where it is, piece by piece." }),
+      owner: z
+        .string()
+        .regex(/^\d{1,10}:\d{1,10}$/)
+        .optional()
+        .meta({ description: "Whom it belongs to then, as `uid:gid`; for root to say." }),
     }),
     up: z.object({ op: z.literal("eof") }),
     down: z.object({ ev: z.literal("written"), bytes: z.int() }),
@@ -71,6 +81,7 @@ export const fileCalls = contract({
       ...user,
       depth: z.coerce.number().int().min(1).max(64).default(1),
       limit: z.coerce.number().int().min(1).max(5_000).default(1_000),
+      metadata: flag.default(false),
     }),
     out: z.object({ entries: z.array(FileEntry), truncated: z.boolean() }),
   },
@@ -79,8 +90,28 @@ export const fileCalls = contract({
     scope: "files:read",
     http: "GET /v1/sessions/{session}/files/stat",
     doc: "One entry.",
-    in: z.object({ ...place, ...user }),
+    in: z.object({
+      ...place,
+      ...user,
+      follow: flag.default(true).meta({ description: "`false`: of a link itself, not of what it leads to." }),
+      metadata: flag.default(false),
+    }),
     out: FileEntry,
+  },
+  "file.mark": {
+    since: 1,
+    scope: "files:write",
+    http: "POST /v1/sessions/{session}/files/metadata",
+    doc: "Note something about a file, instead of what was noted before.",
+    in: z.object({
+      ...place,
+      ...user,
+      metadata: z
+        .record(z.string().min(1).max(190), z.string().max(4096))
+        .refine((all) => Object.keys(all).length <= 32, "at most 32")
+        .meta({ examples: [{ author: "alice" }] }),
+    }),
+    out: done,
   },
   "file.mkdir": {
     since: 1,
@@ -111,9 +142,16 @@ export const fileCalls = contract({
     scope: "files:read",
     http: "GET /v1/sessions/{session}/files/watch",
     doc: "Changes in a folder as they happen; `resync` when some were lost.",
-    in: z.object({ ...place, ...user, recursive: flag.default(false) }),
+    in: z.object({
+      ...place,
+      ...user,
+      recursive: flag.default(false),
+      isAnnounced: flag
+        .default(false)
+        .meta({ description: "The first item is `ready`: from there on nothing is missed." }),
+    }),
     each: z.object({
-      kind: z.enum(["create", "write", "remove", "rename", "chmod"]),
+      kind: z.enum(["ready", "create", "write", "remove", "rename", "chmod"]),
       path: z.string(),
       to: z.string().optional(),
     }),

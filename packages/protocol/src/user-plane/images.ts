@@ -37,6 +37,25 @@ export const ImageProgress = z
   })
   .meta({ id: "ImageProgress" })
 
+/** In a query it is one text. */
+const BuildArgs = z.union([
+  z.record(z.string(), z.string()),
+  z
+    .string()
+    .max(8 * 1024)
+    .transform(jsonOf)
+    .pipe(z.record(z.string(), z.string())),
+])
+
+function jsonOf(text: string, { addIssue }: { addIssue(message: string): void }): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    addIssue("it is not JSON")
+    return undefined
+  }
+}
+
 export const imageCalls = contract({
   "image.list": {
     since: 1,
@@ -70,6 +89,8 @@ export const imageCalls = contract({
   "image.import": {
     since: 1,
     scope: "images:write",
+    http: "POST /v1/images/import",
+    body: "bytes",
     doc: "Bring an image as an archive: a tree, an OCI layout, or what `docker save` writes.",
     in: z.object({
       name: name.optional(),
@@ -82,11 +103,17 @@ export const imageCalls = contract({
   "image.build": {
     since: 1,
     scope: "images:write",
+    http: "POST /v1/images/build",
+    body: "bytes",
     doc: "Make an image from a recipe. The files it copies are sent as a tar archive.",
     in: z.object({
       name,
-      recipe: z.string().max(256 * 1024),
-      args: z.record(z.string(), z.string()).default({}),
+      recipe: z
+        .string()
+        .max(256 * 1024)
+        .optional()
+        .meta({ description: "The file `Recipe` of the archive when absent, or its `Dockerfile`." }),
+      args: BuildArgs.default({}),
       network: z.enum(["none", "bridge", "host"]).default("bridge"),
     }),
     up: z.object({ op: z.literal("eof") }),

@@ -125,7 +125,13 @@ export const processCalls = contract({
     http: "GET /v1/sessions/{session}/processes/{pid}/attach",
     body: "result",
     doc: "What a detached program has said after byte `after`, then what it says. Leaving does not end it.",
-    in: z.object({ ...onProcess, after: z.coerce.number().int().min(0).default(0) }),
+    in: z.object({
+      ...onProcess,
+      after: z.coerce.number().int().min(0).default(0),
+      hold: z.stringbool().or(z.boolean()).default(false).meta({
+        description: "The program waits while this reader is slow, and nothing it says is lost.",
+      }),
+    }),
     up: RunControl,
     down: RunEvent,
   },
@@ -161,9 +167,21 @@ export const processCalls = contract({
     in: z.object({
       ...onProcess,
       text: z.string().max(512 * 1024),
+      encoding: z
+        .enum(["utf8", "base64"])
+        .default("utf8")
+        .meta({ description: "`base64`: for bytes that are no text." }),
       isLast: z.boolean().default(false).meta({ description: "Close the input after it." }),
     }),
     out: z.object({ bytes: z.int() }),
+  },
+  "process.resize": {
+    since: 1,
+    scope: "exec",
+    http: "POST /v1/sessions/{session}/processes/{pid}/resize",
+    doc: "Say how large the window of its terminal is.",
+    in: z.object({ ...onProcess, ...Window.shape }),
+    out: z.object({ ok: z.literal(true) }),
   },
   "process.readStdout": {
     since: 1,
@@ -254,8 +272,10 @@ export const processCalls = contract({
   "port.connect": {
     since: 1,
     scope: "ports",
+    http: "GET /v1/sessions/{session}/ports/{port}/connect",
+    body: "socket",
     doc: "Connect to what listens on a port inside.",
-    in: z.object({ session, port: z.int().min(1).max(65_535) }),
+    in: z.object({ session, port: z.coerce.number().int().min(1).max(65_535) }),
     up: z.object({ op: z.literal("eof") }),
     down: z.object({ ev: z.literal("connected") }),
   },

@@ -1,4 +1,5 @@
 import { z } from "zod"
+import { AgentStatus } from "../hub/words.ts"
 import { WorkspaceName } from "./workspaces.ts"
 
 /** What sessions are made of, as everybody sees it. */
@@ -111,6 +112,10 @@ export const IdlePolicy = z
     description: "Idle: nothing runs, nobody is attached, no agent works, and nothing inside asks to stay awake.",
   })
 
+export const LifeAction = z
+  .enum(["stop", "pause", "hibernate"])
+  .meta({ id: "LifeAction", description: "What happens at the end of `lifeMs`: its end, unless said." })
+
 /** What a session is asked to be. */
 export const sessionWishes = {
   name: SessionName.optional().meta({ description: "One is made up when there is none." }),
@@ -149,6 +154,7 @@ export const sessionWishes = {
     description: "Ends this long after it was last used; every use starts the time again.",
   }),
   lifeMs: Milliseconds.optional().meta({ description: "Ends this long after it was made, used or not." }),
+  lifeAction: LifeAction.optional(),
   idle: IdlePolicy.optional(),
   snapshots: z
     .object({
@@ -182,6 +188,7 @@ export const Session = z
     keys: z.array(KeyUse),
     ttlMs: z.int().optional(),
     lifeMs: z.int().optional(),
+    lifeAction: LifeAction.optional(),
     idle: IdlePolicy.optional(),
     snapshots: z.object({ everyMs: z.int(), keep: z.int() }).optional(),
     createdAt: z.iso.datetime(),
@@ -190,6 +197,14 @@ export const Session = z
     parent: z.string().optional().meta({ description: "The session it was forked from." }),
     acquireSource: z.enum(["pool", "cold"]).meta({ description: "Whether its sandbox was waiting ready." }),
     acquireMs: z.number().meta({ description: "How long it took to have its sandbox." }),
+    agent: z
+      .object({
+        adapter: z.string(),
+        status: AgentStatus,
+        questions: z.int().min(0).meta({ description: "How many of its questions wait for an answer." }),
+      })
+      .optional()
+      .meta({ description: "Its agent, if it has one; `agent.get` tells more." }),
   })
   .meta({ id: "Session", description: "A unit of work: a sandbox, perhaps a workspace, and a life." })
 

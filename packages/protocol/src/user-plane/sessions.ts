@@ -4,7 +4,9 @@ import { page, pageInput } from "./page.ts"
 import {
   Environment,
   IdlePolicy,
+  KeyUse,
   Labels,
+  LifeAction,
   Network,
   Session,
   SessionName,
@@ -97,7 +99,9 @@ export const sessionCalls = contract({
       state: z.union([SessionState, z.array(SessionState)]).optional(),
       label: z.string().max(320).optional().meta({ description: "`name=value`" }),
     }),
-    out: page(Session),
+    out: page(Session).extend({
+      eventSeq: z.int().optional().meta({ description: "`session.follow` after this number tells what changes next." }),
+    }),
   },
   "session.update": {
     since: 1,
@@ -110,8 +114,21 @@ export const sessionCalls = contract({
       labels: Labels.optional(),
       env: Environment.optional(),
       ttlMs: sessionWishes.ttlMs.nullable(),
+      lifeMs: sessionWishes.lifeMs.nullable().meta({
+        description: "Counted from when it was made. More of it is what a session needs that was paused at its end.",
+      }),
+      lifeAction: LifeAction.optional(),
       idle: IdlePolicy.nullish(),
       network: Network.optional().meta({ description: "Only what the proxy allows can change while it runs." }),
+      keys: z
+        .array(KeyUse)
+        .max(32)
+        .refine(
+          (keys) => keys.every((key) => !key.scope.startsWith("git:") || key.destination !== undefined),
+          "git needs a destination",
+        )
+        .optional()
+        .meta({ description: "Instead of those it has; leases for others end." }),
     }),
     out: Session,
   },

@@ -19,19 +19,26 @@ export function fileHandlers(sessions: Sessions): Handlers<Calls> {
       const part = { ...(offset === undefined ? {} : { offset }), ...(limit === undefined ? {} : { limit }) }
       return Download.open(await sessions.use(session, signal), path, { ...part, ...who(rest) }, signal)
     },
-    "file.write": async ({ session, path, mode, parents, append, ...rest }, { signal }) => {
-      const how = { parents, append, ...(mode === undefined ? {} : { mode }), ...who(rest) }
+    "file.write": async ({ session, path, mode, parents, append, atomic, owner, ...rest }, { signal }) => {
+      const given = { ...(mode === undefined ? {} : { mode }), ...(owner === undefined ? {} : { owner }) }
+      const how = { parents, append, atomic, ...given, ...who(rest) }
       return Upload.open(await sessions.use(session, signal), path, how, signal)
     },
-    "file.list": ({ session, path, depth, limit, ...rest }, { signal }) =>
+    "file.list": ({ session, path, depth, limit, metadata, ...rest }, { signal }) =>
       files(session, signal, async (at) => {
-        const { entries, truncated } = await at.list(path, { depth, limit, ...who(rest) })
+        const { entries, truncated } = await at.list(path, { depth, limit, ...noted(metadata), ...who(rest) })
         return { entries: entries.map((entry) => shown(entry, path)), truncated }
       }),
-    "file.stat": ({ session, path, ...rest }, { signal }) =>
-      files(session, signal, async (at) =>
-        shown({ ...(await at.stat(path, who(rest))), name: nameOf(path) }, parentOf(path)),
-      ),
+    "file.stat": ({ session, path, follow, metadata, ...rest }, { signal }) =>
+      files(session, signal, async (at) => {
+        const entry = await at.stat(path, { follow, ...noted(metadata), ...who(rest) })
+        return shown({ ...entry, name: nameOf(path) }, parentOf(path))
+      }),
+    "file.mark": ({ session, path, metadata, ...rest }, { signal }) =>
+      files(session, signal, async (at) => {
+        await at.mark(path, { prefix: metadataPrefix, values: metadata, ...who(rest) })
+        return done
+      }),
     "file.mkdir": ({ session, path, parents, ...rest }, { signal }) =>
       files(session, signal, async (at) => {
         await at.makeFolder(path, { parents, ...who(rest) })
@@ -53,7 +60,7 @@ export function fileHandlers(sessions: Sessions): Handlers<Calls> {
 
 async function* watch(
   sessions: Sessions,
-  { session, path, recursive, user }: Received<Calls, "file.watch">,
+  { session, path, recursive, user, isAnnounced }: Received<Calls, "file.watch">,
   signal: AbortSignal,
 ) {
   using use = await sessions.use(session, signal)
@@ -63,12 +70,21 @@ async function* watch(
     signal,
   )
   let seq = 0
+  if (isAnnounced) yield { seq: ++seq, item: { kind: "ready" as const, path } }
   for await (const change of changes) yield { seq: ++seq, item: change }
 }
 
-function shown({ nameBase64, name, ...entry }: FileEntry, folder: string) {
+/** Where programs inside look for it, too: an extended attribute, named as those of E2B's sandboxes are. */
+const metadataPrefix = "user.e2b."
+
+function noted(isAsked: boolean): { marks?: string } {
+  return isAsked ? { marks: metadataPrefix } : {}
+}
+
+function shown({ nameBase64, name, marks, ...entry }: FileEntry, folder: string) {
   const readable = name ?? Buffer.from(nameBase64 ?? "", "base64").toString()
-  return { ...entry, name: nameOf(readable), path: `${folder.replace(/\/+$/, "")}/${readable}` }
+  const metadata = marks ? { metadata: marks } : {}
+  return { ...entry, ...metadata, name: nameOf(readable), path: `${folder.replace(/\/+$/, "")}/${readable}` }
 }
 
 const nameOf = (path: string): string => path.replace(/\/+$/, "").split("/").at(-1) ?? ""

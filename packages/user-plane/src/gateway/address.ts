@@ -2,6 +2,7 @@ import { isId } from "@warren/base/id.ts"
 import { TunnelName } from "@warren/protocol/user-plane/tunnels.ts"
 import type { SessionId } from "../sessions/session-record.ts"
 import type { Authority, HostNames } from "./authority.ts"
+import { builtIns } from "./built-in.ts"
 import { GatewayRefusal } from "./refusal.ts"
 
 /** What a request is for: one port of one session, and the bytes that are asked of it there. */
@@ -27,9 +28,7 @@ export type Asked =
   | { readonly kind: "tunnels"; readonly name: string | undefined }
   | { readonly kind: "moved"; readonly to: string }
 
-/** Seed 003's own paths are names like any other. */
-const named = ["vscode", "vnc", "ttyd"] as const
-const insidePath = new RegExp(`^(/s/([^/]+)/(?:t/([^/]+)|(${named.join("|")})))(/.*)?$`)
+const insidePath = new RegExp(`^(/s/([^/]+)/(?:t/([^/]+)|(${builtIns.join("|")})))(/.*)?$`)
 const label = /^([a-z0-9-]+)-([0-9a-z]{20})$/
 
 /** Reads a request's target once. What is authorised is what is passed on; what could be read in two ways is refused. */

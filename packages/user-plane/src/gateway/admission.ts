@@ -2,6 +2,7 @@ import type { Clock } from "@warren/base/clock.ts"
 import type { GatewayClaims } from "@warren/protocol/gateway-token.ts"
 import type { Tunnel } from "@warren/protocol/user-plane/tunnels.ts"
 import { portOf, type Address } from "./address.ts"
+import { builtInAt, type BuiltIn } from "./built-in.ts"
 import { linkPrefix, ticketPrefix, type Credentials } from "./credentials.ts"
 import { Grants, type Grant } from "./grants.ts"
 import { OneTime } from "./one-time.ts"
@@ -12,7 +13,9 @@ import type { Tunnels } from "./tunnels.ts"
 export interface Admission {
   readonly how: "public" | "bearer" | "url" | "cookie"
   readonly grant: Grant
-  readonly port: number
+  /** Where it leads, unless to something of Warren's own. */
+  readonly port: number | undefined
+  readonly builtIn: BuiltIn | undefined
   readonly tunnel: Tunnel | undefined
   /** The value of a cookie that the browser should be told to keep. */
   readonly cookie?: string | undefined
@@ -46,10 +49,14 @@ export class Admissions {
     const found = this.#found(address, credentials, tunnel)
     const port = tunnel?.port ?? portOf(target)
     if (!found) throw new GatewayRefusal(401, "this is not open to everybody", { hint: "open it from Warren" })
-    if (port === undefined) throw new GatewayRefusal(404, `this session has no tunnel called ${target}`)
+    const builtIn = tunnel ? undefined : builtInAt(target)
+    if (port === undefined && builtIn === undefined)
+      throw new GatewayRefusal(404, `this session has no tunnel called ${target}`)
     if (found.grant.port !== undefined && found.grant.port !== port)
       throw new GatewayRefusal(403, "the token is for another port")
-    return { ...found, port, tunnel }
+    if (builtIn !== undefined && !found.grant.tools)
+      throw new GatewayRefusal(403, "the token is for ports only", { hint: "it needs the scope exec, too" })
+    return { ...found, port, builtIn, tunnel }
   }
 
   /** The claims of a token for the gateway's own API, which no cookie opens: no page can make a browser use it. */
@@ -112,9 +119,9 @@ export class Admissions {
       return { user: anybody, session, target, tunnel: tunnel.id }
     }
     if (token.startsWith(ticketPrefix) || this.#oneTime.isBurned(token)) throw unknown()
-    const { sub, sid, port } = this.#options.verify(token)
+    const { sub, sid, port, tools, via } = this.#options.verify(token)
     if (sid !== session) throw unknown()
-    return { user: sub, session, target, port }
+    return { user: sub, session, target, port, tools, via }
   }
 }
 

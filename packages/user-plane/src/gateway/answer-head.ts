@@ -5,7 +5,8 @@ import { narrowedCookie } from "./set-cookie.ts"
 
 interface Answered {
   readonly address: Address
-  readonly port: number
+  /** Of a program; none where it listens on none. */
+  readonly port: number | undefined
   /** Nothing of ours protects it, so there is nothing to keep other pages from. */
   readonly isPublic: boolean
   /** Who may show it in a frame, besides itself. */

@@ -37,6 +37,11 @@ export function isNavigation(raw: readonly string[]): boolean {
   return one(raw, "sec-fetch-mode") === "navigate"
 }
 
+/** Whether it is to be shown in a frame of a page of another site. */
+export function isFramed(raw: readonly string[]): boolean {
+  return one(raw, "sec-fetch-site") === "cross-site" && /^i?frame$/.test(one(raw, "sec-fetch-dest") ?? "")
+}
+
 function one(raw: readonly string[], name: string): string | undefined {
   const [value, ...others] = valuesOf(raw, name)
   return others.length > 0 ? "" : value

@@ -1,7 +1,7 @@
 import { request as httpRequest, type ClientRequest, type IncomingMessage, type ServerResponse } from "node:http"
 import { Fault } from "@warren/base/fault.ts"
 import type { Sandbox } from "@warren/drivers/driver.ts"
-import { connectInside, type Inside, type InsideAgent } from "./inside-agent.ts"
+import { connectInside, type Inside, type InsideAgent, type Place } from "./inside-agent.ts"
 import { LentMemory } from "./lent-memory.ts"
 import { gatewayLimits } from "./limits.ts"
 import { bodyHead, hasBody } from "./request-head.ts"
@@ -10,7 +10,7 @@ import { GatewayRefusal, NobodyListens } from "./refusal.ts"
 /** A request on its way in. */
 export interface Outgoing {
   readonly sandbox: Sandbox
-  readonly port: number
+  readonly place: Place
   readonly method: string
   /** As it is asked for inside. */
   readonly path: string
@@ -59,7 +59,7 @@ export async function exchange(request: IncomingMessage, response: ServerRespons
 /** On a connection that has waited, or, without an agent, on one of its own. */
 export function insideRequest(to: Outgoing, agent: InsideAgent | undefined): ClientRequest {
   const options: Inside = {
-    ...{ sandbox: to.sandbox, insidePort: to.port, method: to.method, path: to.path, headers: to.head, setHost: false },
+    ...{ sandbox: to.sandbox, place: to.place, method: to.method, path: to.path, headers: to.head, setHost: false },
     ...{ maxHeaderSize: gatewayLimits.headBytesMax },
     ...(agent ? { agent } : { createConnection: connectInside }),
   }

@@ -18,6 +18,8 @@ interface About {
   readonly port?: number | undefined
   readonly framers?: readonly string[]
   readonly said?: readonly string[]
+  /** Somebody was not let in: the control plane writes that down, too, and drops the word of it. */
+  readonly isRefused?: boolean
 }
 
 const titles: Readonly<Record<number, string>> = {
@@ -25,11 +27,15 @@ const titles: Readonly<Record<number, string>> = {
   403: "Not allowed",
   404: "Nothing here",
   409: "The session does not run",
+  501: "Not installed",
   502: "The program did not answer",
 }
 
 /** What is said in place of a program. It ends the connection: what is left of a request's body would be read as the next request. */
-export function faultAnswer(fault: Fault, { raw, method, port, framers, said = [] }: About): FaultAnswer {
+export function faultAnswer(
+  fault: Fault,
+  { raw, method, port, framers, said = [], isRefused = false }: About,
+): FaultAnswer {
   const status = statusOf(fault)
   const isAbsent = fault instanceof NobodyListens
   const title = isAbsent ? `Nothing listens on port ${port} yet` : (titles[status] ?? STATUS_CODES[status] ?? "Refused")
@@ -39,7 +45,12 @@ export function faultAnswer(fault: Fault, { raw, method, port, framers, said = [
     raw,
     framers,
   )
-  return { status, headers: [...headers, ...said, "Connection", "close"], body: method === "HEAD" ? "" : body }
+  const refused = isRefused ? ["X-Warren-Refused", fault.code] : []
+  return {
+    status,
+    headers: [...headers, ...said, ...refused, "Connection", "close"],
+    body: method === "HEAD" ? "" : body,
+  }
 }
 
 /** The same where Node has given up the connection. */

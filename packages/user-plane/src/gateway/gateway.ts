@@ -4,26 +4,35 @@ import type { Socket } from "node:net"
 import type { Duplex } from "node:stream"
 import { errnoOf, Fault } from "@warren/base/fault.ts"
 import { listenAt } from "@warren/base/unix-socket.ts"
+import { connectPort } from "@warren/drivers/init/port.ts"
 import type { GatewayClaims } from "@warren/protocol/gateway-token.ts"
+import { MessageSocket } from "@warren/protocol/http/message-socket.ts"
+import { TerminalName } from "@warren/protocol/user-plane/terminals.ts"
 import { valuesOf } from "../egress/headers.ts"
+import { recipes, serviceAt } from "../services/recipes.ts"
+import type { Services } from "../services/services.ts"
 import type { Sessions } from "../sessions/sessions.ts"
 import type { Use } from "../sessions/use.ts"
+import type { Terminals } from "../terminals/terminals.ts"
 import { askedOf, type Address } from "./address.ts"
 import { Admissions, type Admission } from "./admission.ts"
 import { answerHead } from "./answer-head.ts"
 import { authorityOf, hasOwnNames, originOf, type HostNames } from "./authority.ts"
+import { viewOf } from "./built-in.ts"
 import { guardBrowser } from "./browser-guard.ts"
 import { Channels, type Channel } from "./channels.ts"
 import { credentialsOf } from "./credentials.ts"
 import { exchange, type Outgoing } from "./exchange.ts"
 import { faultAnswer, sayOn, type FaultAnswer } from "./fault-answer.ts"
-import { InsideAgent } from "./inside-agent.ts"
+import { desktopSocket } from "./desktop-socket.ts"
+import { InsideAgent, type Place } from "./inside-agent.ts"
 import { gatewayLimits } from "./limits.ts"
 import { Notes, type NotesOptions } from "./notes.ts"
 import { checkHasOwnPorts } from "./own-ports.ts"
 import { GatewayRefusal } from "./refusal.ts"
 import { requestHead } from "./request-head.ts"
 import { socketExchange } from "./socket-exchange.ts"
+import { readWindow, ttySocket } from "./tty-socket.ts"
 import { answerTunnels } from "./tunnel-api.ts"
 import type { Tunnels } from "./tunnels.ts"
 import { detourOf, setCookie, type Detour } from "./visit.ts"
@@ -34,6 +43,8 @@ export interface GatewayOptions extends NotesOptions {
   readonly group?: number | undefined
   readonly sessions: Sessions
   readonly tunnels: Tunnels
+  readonly terminals: Terminals
+  readonly services: Services
   readonly names: HostNames
   /** What a token says, if it is one of this user's, signed by the control plane. Throws otherwise. */
   verify(token: string): GatewayClaims
@@ -136,6 +147,8 @@ export class Gateway implements AsyncDisposable {
       }
       const { detour, ...admitted } = this.#admit(request, asked.address, false)
       entry = admitted
+      const view = viewOf(entry.admission.builtIn)
+      if (view !== undefined) return showView(request, response, entry.address, this.#viewOrigin(entry.address), view)
       if (detour) return sendAway(response, detour)
       await this.#inside(request, entry, (use, outgoing, answered) =>
         exchange(request, response, { ...outgoing, agent: this.#agent, isWaiting, answerHead: answered }),
@@ -158,6 +171,8 @@ export class Gateway implements AsyncDisposable {
       if (asked.kind !== "inside") throw new GatewayRefusal(400, "there is no WebSocket here")
       entry = this.#admit(request, asked.address, true)
       socket.pause()
+      if (viewOf(entry.admission.builtIn) !== undefined)
+        return await this.#ownSocket(request, socket, head, entry.address, entry.admission)
       if (head.length > 0) socket.unshift(head)
       await this.#inside(request, entry, (use, outgoing, answered) =>
         socketExchange(socket, { ...outgoing, answerHead: answered }),
@@ -193,9 +208,12 @@ export class Gateway implements AsyncDisposable {
     if (protocol !== "auto" && (protocol === "ws") !== isSocket)
       throw new GatewayRefusal(403, `this tunnel is for ${protocol === "ws" ? "WebSockets" : "plain requests"} only`)
     if (admission.how === "url" || admission.how === "bearer") this.#notes.opened(admission.grant)
-    const said = admission.cookie === undefined ? [] : ["Set-Cookie", setCookie(address, admission.cookie)]
+    const said =
+      admission.cookie === undefined
+        ? []
+        : ["Set-Cookie", setCookie(address, admission.cookie, admission.grant.isFramed)]
     const entry = { address, admission, query: credentials.query, said }
-    if (isSocket) return entry
+    if (isSocket || viewOf(admission.builtIn) !== undefined) return entry
     return { ...entry, detour: detourOf({ method, raw, address, credentials, admission, names }, this.#admissions) }
   }
 
@@ -210,13 +228,14 @@ export class Gateway implements AsyncDisposable {
     using channel = this.#channels.open(admission.grant, admission.tunnel?.id)
     using _ = untilGone(request.socket, channel)
     const { plan, state } = sessions.record(address.session)
-    checkHasOwnPorts(plan)
+    if (admission.builtIn === undefined) checkHasOwnPorts(plan)
     const begun = clock.monotonic()
     using use = await sessions.use(address.session, channel.signal)
-    sessions.requireUsual(use, "ports")
+    if (admission.builtIn === undefined) sessions.requireUsual(use, "ports")
+    const place = await this.#placeOf(use, admission, channel.signal)
     if (state !== "running") entry.said.push("X-Warren-Woke-Ms", String(Math.round(clock.monotonic() - begun)))
     const outgoing = {
-      ...{ sandbox: use.live.sandbox, port: admission.port, method: request.method ?? "GET", signal: channel.signal },
+      ...{ sandbox: use.live.sandbox, place, method: request.method ?? "GET", signal: channel.signal },
       path: `${address.path}${entry.query}`,
       head: requestHead(request.rawHeaders, address),
     }
@@ -227,16 +246,58 @@ export class Gateway implements AsyncDisposable {
     ])
   }
 
-  /** Warren's own page, at the domain, shows previews in frames. */
+  async #placeOf(use: Use, { port, builtIn }: Admission, signal: AbortSignal): Promise<Place> {
+    const service = builtIn === undefined ? undefined : serviceAt(builtIn)
+    if (service !== undefined) await this.#options.services.ensure(use, service, signal)
+    const path = service === undefined ? undefined : recipes[service].socket
+    if (path !== undefined) return { path }
+    if (port !== undefined) return { port }
+    throw new Fault("internal", "a request was let in to nothing")
+  }
+
+  /** A terminal or a desktop, which are spoken with here. */
+  async #ownSocket(
+    request: IncomingMessage,
+    socket: Socket,
+    head: Buffer,
+    { session, query }: Address,
+    admission: Admission,
+  ): Promise<void> {
+    using channel = this.#channels.open(admission.grant, undefined)
+    using _ = untilGone(socket, channel)
+    const { terminals, services, sessions } = this.#options
+    const { signal } = channel
+    const { messageBytesMax } = gatewayLimits
+    if (admission.builtIn === "ttyd") {
+      using client = await MessageSocket.accept(request, socket, head, { protocol: "tty", messageBytesMax })
+      const { columns: cols, rows } = await readWindow(client)
+      const name = TerminalName.catch("main").parse(new URLSearchParams(query).get("arg") ?? "main")
+      await using viewer = await terminals.attach({ session, name, cols, rows, after: 0, env: {} }, signal)
+      return await ttySocket(client, viewer, name)
+    }
+    using use = await sessions.use(session, signal)
+    await services.ensure(use, "desktop", signal)
+    const desktop = await connectPort(use.live.sandbox, { path: recipes.desktop.socket ?? "" }, signal)
+    using client = await MessageSocket.accept(request, socket, head, { protocol: "binary", messageBytesMax })
+    await desktopSocket(client, desktop)
+  }
+
+  #viewOrigin({ authority, mode }: Address): string {
+    return originOf(mode === "host" ? { ...authority, host: this.#options.names.domain } : authority)
+  }
+
+  /** Warren's own page, at the domain or by another name of the same machine, shows previews in frames. */
   #framers({ mode, authority }: Address): string[] {
-    return mode === "host" ? [originOf({ ...authority, host: this.#options.names.domain })] : []
+    const { names } = this.#options
+    const hosts = [names.domain, ...names.hosts.filter((host) => hasOwnNames({ ...authority, host }, names))]
+    return mode === "host" ? hosts.map((host) => originOf({ ...authority, host })) : []
   }
 
   /** Written down, and what is said of it. */
   #refusal(thrown: unknown, request: IncomingMessage, entry: Entry | undefined): FaultAnswer {
-    const fault = this.#notes.failed(thrown, entry?.admission.grant)
+    const { fault, isRefused } = this.#notes.failed(thrown, entry?.admission.grant)
     const about = entry && { port: entry.admission.port, framers: this.#framers(entry.address), said: entry.said }
-    return faultAnswer(fault, { raw: request.rawHeaders, method: request.method, ...about })
+    return faultAnswer(fault, { raw: request.rawHeaders, method: request.method, isRefused, ...about })
   }
 
   #unreadable(error: Error, socket: Duplex): void {
@@ -245,7 +306,7 @@ export class Gateway implements AsyncDisposable {
     const refusal = isLong
       ? new GatewayRefusal(431, "the head of the request is too long")
       : new GatewayRefusal(400, "the request is not HTTP")
-    sayOn(socket, faultAnswer(this.#notes.failed(refusal, undefined), { raw: [], method: undefined }))
+    sayOn(socket, faultAnswer(this.#notes.failed(refusal, undefined).fault, { raw: [], method: undefined }))
   }
 }
 
@@ -254,6 +315,22 @@ function notHere(request: IncomingMessage): GatewayRefusal {
   return wanted
     ? new GatewayRefusal(400, "the only other protocol here is WebSocket")
     : new GatewayRefusal(405, `${request.method} is not for previews`)
+}
+
+/** What ttyd's own page asks for, and for a person the view of Warren's page that speaks with it. */
+function showView(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { path, session }: Address,
+  origin: string,
+  view: string,
+): void {
+  if (request.method !== "GET" && request.method !== "HEAD") throw notHere(request)
+  if (path === "/token") {
+    const headers = { "content-type": "application/json", "cache-control": "no-store" }
+    return void response.writeHead(200, headers).end('{"token":""}')
+  }
+  sendAway(response, { status: 303, location: `${origin}/s/${session}/${view}` })
 }
 
 function sendAway(response: ServerResponse, { status, location, setCookie }: Detour): void {

@@ -10,6 +10,12 @@ export interface Grant {
   readonly target: string
   /** With it, the link's tunnel: gone with it. */
   readonly tunnel?: string | undefined
+  /** Also what Warren itself keeps in the session: a terminal, an editor, a desktop. */
+  readonly tools?: boolean | undefined
+  /** It was opened in a frame of a page of another site: browsers keep cookies for that apart. */
+  readonly isFramed?: boolean | undefined
+  /** The sign-in or token it goes back to. */
+  readonly via?: string | undefined
   /** Where a token was for one port only: a name that leads to another port later is not what was granted. */
   readonly port?: number | undefined
 }
@@ -35,7 +41,7 @@ export class Grants {
 
   /** A new cookie's value. */
   issue(grant: Grant): string {
-    const value = randomBytes(32).toString("base64url")
+    const value = secretFor(grant)
     const now = this.#clock.monotonic()
     const { cookieIdleMs, cookieLifeMs, cookiesMax } = gatewayLimits
     const [oldest] = this.#kept.keys()
@@ -70,6 +76,11 @@ export class Grants {
   revoke(isRevoked: (grant: Grant) => boolean): void {
     for (const [key, { grant }] of this.#kept) if (isRevoked(grant)) this.#kept.delete(key)
   }
+}
+
+/** Random, and behind it for the control plane what it goes back to: without that it lets nobody in. Its hash is of both. */
+export function secretFor({ via }: Grant): string {
+  return `${randomBytes(32).toString("base64url")}${via === undefined ? "" : `.${via}`}`
 }
 
 export function hashOf(value: string): string {

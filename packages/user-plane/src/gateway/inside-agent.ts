@@ -4,10 +4,13 @@ import type { Sandbox } from "@warren/drivers/driver.ts"
 import { connectPort } from "@warren/drivers/init/port.ts"
 import { gatewayLimits } from "./limits.ts"
 
+/** Where something listens in a sandbox. */
+export type Place = Parameters<typeof connectPort>[1]
+
 /** Where a request goes. */
 export interface Inside extends ClientRequestArgs {
   readonly sandbox: Sandbox
-  readonly insidePort: number
+  readonly place: Place
 }
 
 type Connected = (failure: Error | null, stream: Duplex) => void
@@ -20,8 +23,8 @@ export class InsideAgent extends Agent {
   }
 
   override getName(options?: ClientRequestArgs): string {
-    const { sandbox, insidePort } = options as Inside
-    return `${sandbox.id} ${insidePort}`
+    const { sandbox, place } = options as Inside
+    return `${sandbox.id} ${"port" in place ? place.port : place.path}`
   }
 
   override createConnection(options: ClientRequestArgs, connected?: Connected): undefined {
@@ -32,8 +35,8 @@ export class InsideAgent extends Agent {
 
 /** The one way from here to a program: init connects, inside. There is no address in it, so it cannot lead elsewhere. */
 export function connectInside(options: ClientRequestArgs, connected: Connected): undefined {
-  const { sandbox, insidePort } = options as Inside
-  connectPort(sandbox, { port: insidePort }, AbortSignal.timeout(gatewayLimits.connectMs)).then(
+  const { sandbox, place } = options as Inside
+  connectPort(sandbox, place, AbortSignal.timeout(gatewayLimits.connectMs)).then(
     (stream) => connected(null, stream),
     // The stream that Node asks for beside an error is not looked at.
     (failure: Error) => connected(failure, undefined as unknown as Duplex),

@@ -30,6 +30,8 @@ export const gatewayLimits = {
   /** How often it is noted that somebody comes with a token, and of how many that is remembered. */
   noteAgainMs: 60_000,
   notedMax: 1_000,
+  /** Of one message to a terminal or a desktop. */
+  messageBytesMax: 1024 * 1024,
   tunnelsPerSessionMax: 64,
   /** Of a request to the gateway's own API. */
   apiBytesMax: 16 * 1024,

@@ -28,10 +28,13 @@ test("what cannot be written down is refused all the same, and nobody is let in 
   }
   const log = createLog((line) => void lines.push(line))
   const notes = new Notes({ clock: new ManualClock(), access: { add: full, refuse: full }, log })
-  expect(notes.failed(new GatewayRefusal(401, "no"), undefined)).toMatchObject({ status: 401 })
+  expect(notes.failed(new GatewayRefusal(401, "no"), undefined)).toMatchObject({
+    fault: { status: 401 },
+    isRefused: true,
+  })
   expect(lines[0]).toContain("access.lost")
   expect(() => notes.opened(grant)).toThrow("no space")
   // Its words may hold anything: they are for the log.
-  expect(notes.failed(new Error("secret"), grant)).toEqual(expect.any(Fault))
-  expect(notes.failed(new Error("secret"), grant).message).not.toContain("secret")
+  expect(notes.failed(new Error("secret"), grant)).toEqual({ fault: expect.any(Fault), isRefused: false })
+  expect(notes.failed(new Error("secret"), grant).fault.message).not.toContain("secret")
 })

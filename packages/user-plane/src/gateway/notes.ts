@@ -43,16 +43,17 @@ export class Notes {
     this.#noted.set(key, now)
   }
 
-  /** What may be told of what went wrong; the rest is written down. */
-  failed(thrown: unknown, grant: Grant | undefined): Fault {
+  /** What may be told of what went wrong, and whether it was a refusal; the rest is written down. */
+  failed(thrown: unknown, grant: Grant | undefined): { readonly fault: Fault; readonly isRefused: boolean } {
     const fault = Fault.from(thrown)
     const session = grant?.session
     if (fault.code === "internal")
       this.#options.log("error", "gateway.request", { session, message: messageOf(thrown) })
-    if (isCancellation(fault) || fault instanceof NobodyListens || statusOf(fault) >= 500) return fault
+    if (isCancellation(fault) || fault instanceof NobodyListens || statusOf(fault) >= 500)
+      return { fault, isRefused: false }
     const about = session === undefined ? {} : { session }
     this.refused({ user: grant?.user ?? "", ...about, result: fault.code, reason: fault.message })
-    return fault
+    return { fault, isRefused: true }
   }
 
   /** It is refused whether or not that can be written down. */

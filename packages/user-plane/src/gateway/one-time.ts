@@ -1,7 +1,6 @@
-import { randomBytes } from "node:crypto"
 import type { Clock } from "@warren/base/clock.ts"
 import { ticketPrefix } from "./credentials.ts"
-import { hashOf, type Grant } from "./grants.ts"
+import { hashOf, secretFor, type Grant } from "./grants.ts"
 import { gatewayLimits } from "./limits.ts"
 
 interface Ticket {
@@ -22,7 +21,7 @@ export class OneTime {
   }
 
   ticket(grant: Grant, host: string): string {
-    const value = `${ticketPrefix}${randomBytes(32).toString("base64url")}`
+    const value = `${ticketPrefix}${secretFor(grant)}`
     keep(this.#tickets, gatewayLimits.ticketsMax, hashOf(value), {
       ...{ grant, host },
       endsAt: this.#clock.monotonic() + gatewayLimits.ticketMs,

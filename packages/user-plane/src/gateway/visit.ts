@@ -1,7 +1,7 @@
 import { originOf, hasOwnNames, type HostNames } from "./authority.ts"
 import { labelOf, type Address } from "./address.ts"
 import type { Admission, Admissions } from "./admission.ts"
-import { isNavigation } from "./browser-guard.ts"
+import { isFramed, isNavigation } from "./browser-guard.ts"
 import { cookieName, type Credentials } from "./credentials.ts"
 import { gatewayLimits } from "./limits.ts"
 import { GatewayRefusal } from "./refusal.ts"
@@ -38,7 +38,8 @@ export function detourOf(visit: Visit, admissions: Admissions): Detour | undefin
   if (movesOn) return onward(visit, admissions)
   const location = `${address.prefix}${address.path}${credentials.query}`
   if (admission.how !== "url") return { status: 303, location }
-  return { status: 303, location, setCookie: setCookie(address, admissions.cookieFor(admission.grant)) }
+  const grant = { ...admission.grant, isFramed: isFramed(visit.raw) }
+  return { status: 303, location, setCookie: setCookie(address, admissions.cookieFor(grant), grant.isFramed) }
 }
 
 function onward({ address, admission, credentials, names }: Visit, admissions: Admissions): Detour {
@@ -50,9 +51,12 @@ function onward({ address, admission, credentials, names }: Visit, admissions: A
   return { status: 303, location: `${there}${more}token=${admissions.ticketFor(admission.grant, host)}` }
 }
 
-/** For this host alone, and in path mode for this preview's paths alone. Scripts do not see it, and other sites do not send it. */
-export function setCookie({ prefix, authority }: Address, value: string): string {
+/**
+ * For this host alone, and in path mode for this preview's paths alone. Scripts do not see it, and other sites do not send it; in a
+ * frame of a page of another site only that page's frames do.
+ */
+export function setCookie({ prefix, authority }: Address, value: string, isFramed = false): string {
   const secure = authority.scheme === "https" ? "; Secure" : ""
   const age = Math.floor(gatewayLimits.cookieIdleMs / 1000)
-  return `${cookieName}=${value}; Path=${prefix}/; Max-Age=${age}; HttpOnly; SameSite=Lax${secure}`
+  return `${cookieName}=${value}; Path=${prefix}/; Max-Age=${age}; HttpOnly; ${isFramed ? "SameSite=None; Secure; Partitioned" : `SameSite=Lax${secure}`}`
 }

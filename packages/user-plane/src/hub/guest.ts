@@ -1,6 +1,8 @@
 import type { Duplex } from "node:stream"
 import type { AgentSpec } from "@warren/protocol/hub/agent-spec.ts"
+import type { Provisioned } from "@warren/protocol/user-plane/provision.ts"
 import type { TurnCause } from "@warren/protocol/hub/words.ts"
+import type { Workbench } from "../git/workbench.ts"
 
 /** A supervisor that runs somewhere. */
 export interface Guest {
@@ -16,11 +18,20 @@ export interface Guest {
   leave(): Promise<void>
 }
 
+/** What a supervisor is started with. */
+export interface GuestStart {
+  readonly spec: AgentSpec
+  readonly token: string
+  readonly provisioned: Provisioned
+}
+
 /** While it is held, the session is in use and its sandbox awake. */
 export interface Stay extends Disposable {
   /** The supervisor that runs there already, if one does. */
   find(signal: AbortSignal): Promise<Guest | undefined>
-  launch(spec: AgentSpec, token: string, signal: AbortSignal): Promise<Guest>
+  launch(start: GuestStart, signal: AbortSignal): Promise<Guest>
+  /** Where things are made ready for it. */
+  readonly bench: Workbench
 }
 
 /** Where supervisors run: in the sandboxes of sessions. */

@@ -6,6 +6,7 @@ import type { LinkMemory, Kept } from "@warren/protocol/hub/link-memory.ts"
 import type { HubDown } from "@warren/protocol/hub/messages.ts"
 import type { TurnCause } from "@warren/protocol/hub/words.ts"
 import type { Question } from "@warren/protocol/user-plane/agents.ts"
+import { Provision, Provisioned } from "@warren/protocol/user-plane/provision.ts"
 import type { z } from "zod"
 import { movedPrompt, type PromptMode, type PromptRecord, type PromptState } from "./prompt.ts"
 
@@ -15,6 +16,9 @@ export interface AgentRecord {
   readonly session: string
   readonly spec: AgentSpec
   readonly link?: string | undefined
+  readonly wishes: Provision
+  /** Absent until everything it wished for is there. */
+  readonly provisioned?: Provisioned | undefined
 }
 
 export interface NewPrompt extends Pick<
@@ -52,12 +56,19 @@ export class HubStore {
     )
   }
 
-  putAgent(session: string, spec: AgentSpec, now: number): void {
+  /** One that is there is to be made ready anew. */
+  putAgent(session: string, spec: AgentSpec, wishes: Provision, now: number): void {
     this.#database.run(
-      `INSERT INTO agents (session, spec, token, received, sent, created_at) VALUES (?, ?, ?, 0, 0, ?)
-       ON CONFLICT (session) DO UPDATE SET spec = excluded.spec`,
-      [session, JSON.stringify(spec), digest(`none ${session}`), now],
+      `INSERT INTO agents (session, spec, wishes, token, received, sent, created_at) VALUES (?, ?, ?, ?, 0, 0, ?)
+       ON CONFLICT (session) DO UPDATE SET spec = excluded.spec, wishes = excluded.wishes, provisioned = NULL`,
+      [session, JSON.stringify(spec), JSON.stringify(wishes), digest(`none ${session}`), now],
     )
+  }
+
+  /** What came along is in the sandbox now, and not kept twice. */
+  setProvisioned(session: string, { attachments: _, ...wishes }: Provision, provisioned: Provisioned): void {
+    const sql = "UPDATE agents SET wishes = ?, provisioned = ? WHERE session = ?"
+    this.#database.run(sql, [JSON.stringify(wishes), JSON.stringify(provisioned), session])
   }
 
   setToken(session: string, token: string): void {
@@ -247,7 +258,16 @@ function agentOf(row: Row): AgentRecord {
     session: String(row["session"]),
     spec: AgentSpec.parse(JSON.parse(String(row["spec"]))),
     ...(row["link"] === null ? {} : { link: String(row["link"]) }),
+    ...provisionOf(row),
   }
+}
+
+/** Agents of before there were wishes have none, and are ready. */
+function provisionOf(row: Row): Pick<AgentRecord, "wishes" | "provisioned"> {
+  if (row["wishes"] === null) return { wishes: {}, provisioned: { instructions: [], attachments: [] } }
+  const wishes = Provision.parse(JSON.parse(String(row["wishes"])))
+  if (row["provisioned"] === null) return { wishes }
+  return { wishes, provisioned: Provisioned.parse(JSON.parse(String(row["provisioned"]))) }
 }
 
 function promptOf(row: Row): PromptRecord {

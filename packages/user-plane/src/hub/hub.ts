@@ -2,9 +2,12 @@ import type { Clock } from "@warren/base/clock.ts"
 import { Fault } from "@warren/base/fault.ts"
 import type { Log } from "@warren/base/log.ts"
 import type { AgentSpec } from "@warren/protocol/hub/agent-spec.ts"
+import type { Provision } from "@warren/protocol/user-plane/provision.ts"
 import type { Chats } from "../chat/chats.ts"
+import type { SessionData } from "../sessions/session-record.ts"
 import type { Places } from "./guest.ts"
 import type { HubStore } from "./hub-store.ts"
+import { announce } from "./agent-briefs.ts"
 import { SessionHub } from "./session-hub.ts"
 
 export interface HubParts {
@@ -13,12 +16,18 @@ export interface HubParts {
   readonly places: Places
   readonly clock: Clock
   readonly log: Log
+  /** Something changed about a session's agent that a list of sessions shows. */
+  changed?(session: string): void
 }
+
+/** As much of an agent as a list of sessions shows. */
+type AgentBrief = NonNullable<SessionData["agent"]>
 
 /** The hubs of all sessions that have an agent. */
 export class Hub implements AsyncDisposable {
   readonly #parts: HubParts
   readonly #sessions = new Map<string, SessionHub>()
+  readonly #over = new AbortController()
 
   /** Goes on with what the last runner left. */
   constructor(parts: HubParts) {
@@ -29,12 +38,12 @@ export class Hub implements AsyncDisposable {
     }
   }
 
-  async start(session: string, spec: AgentSpec, signal: AbortSignal): Promise<SessionHub> {
+  async start(session: string, spec: AgentSpec, wishes: Provision, signal: AbortSignal): Promise<SessionHub> {
     const { store, clock } = this.#parts
     // Only what is not there is written here: whether it is another agent than before is for its hub to see.
-    if (!store.agent(session)) store.transaction(() => store.putAgent(session, spec, clock.now()))
+    if (!store.agent(session)) store.transaction(() => store.putAgent(session, spec, wishes, clock.now()))
     const hub = this.#sessions.get(session) ?? this.#open(session)
-    await hub.start(spec, signal)
+    await hub.start(spec, wishes, signal)
     return hub
   }
 
@@ -43,6 +52,11 @@ export class Hub implements AsyncDisposable {
     if (!hub)
       throw new Fault("not_found", "the session has no agent", { hint: "agent.start", subject: `session:${session}` })
     return hub
+  }
+
+  brief(session: string): AgentBrief | undefined {
+    const shown = this.#sessions.get(session)?.shown()
+    return shown && { adapter: shown.adapter, status: shown.status, questions: shown.questions.length }
   }
 
   /** The session is gone. What was said stays. */
@@ -55,6 +69,7 @@ export class Hub implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#over.abort(new Fault("cancelled", "the runner goes"))
     await Promise.all([...this.#sessions.values()].map((hub) => hub[Symbol.asyncDispose]()))
     this.#sessions.clear()
   }
@@ -62,6 +77,8 @@ export class Hub implements AsyncDisposable {
   #open(session: string): SessionHub {
     const hub = new SessionHub({ ...this.#parts, session })
     this.#sessions.set(session, hub)
+    void announce(hub, () => this.#parts.changed?.(session), this.#over.signal)
+    this.#parts.changed?.(session)
     return hub
   }
 }

@@ -1,10 +1,11 @@
 import { userInfo } from "node:os"
-import type { AgentSpec } from "@warren/protocol/hub/agent-spec.ts"
 import type { Bootstrap } from "@warren/protocol/bootstrap.ts"
+import { rootOf, SandboxWorkbench } from "../git/sandbox-workbench.ts"
 import type { EnvironmentOf } from "../processes/handlers.ts"
 import type { Sessions } from "../sessions/sessions.ts"
 import type { Use } from "../sessions/use.ts"
-import type { Guest, Places, Stay } from "./guest.ts"
+import type { Guest, GuestStart, Places, Stay } from "./guest.ts"
+import { guidanceEnvironment } from "./provision/guidance-environment.ts"
 import { hubSocketPath, SandboxGuest } from "./sandbox-guest.ts"
 
 export interface SandboxPlacesParts {
@@ -26,7 +27,8 @@ export class SandboxPlaces implements Places {
     const use = await this.#parts.sessions.use(session, signal)
     return {
       find: (either) => SandboxGuest.find(use.live.sandbox, either),
-      launch: (spec, token, either) => this.#launch(use, spec, token, either),
+      launch: (start, either) => this.#launch(use, start, either),
+      bench: new SandboxWorkbench(use, this.#parts.environmentOf),
       [Symbol.dispose]: () => use[Symbol.dispose](),
     }
   }
@@ -51,9 +53,9 @@ export class SandboxPlaces implements Places {
     }
   }
 
-  #launch(use: Use, spec: AgentSpec, token: string, signal: AbortSignal): Promise<Guest> {
+  #launch(use: Use, { spec, token, provisioned }: GuestStart, signal: AbortSignal): Promise<Guest> {
     const { live, record } = use
-    const cwd = live.plan.workspace === undefined ? "/home/user" : "/workspace"
+    const cwd = provisioned.folder ?? rootOf(use)
     const { program, environmentOf, tools } = this.#parts
     const bootstrap: Bootstrap = {
       ...{ userId: userInfo().username, session: record.id, driver: live.plan.driver, workspaceRoot: cwd },
@@ -65,6 +67,7 @@ export class SandboxPlaces implements Places {
       hub: { url: `listen:${hubSocketPath}`, token },
       agent: spec,
     }
-    return SandboxGuest.launch(live.sandbox, { program, env: environmentOf(use, {}), cwd, bootstrap }, signal)
+    const env = environmentOf(use, guidanceEnvironment(provisioned))
+    return SandboxGuest.launch(live.sandbox, { program, env, cwd, bootstrap }, signal)
   }
 }

@@ -30,3 +30,11 @@ export const hubMigrations: readonly Migration[] = [
         PRIMARY KEY (session, id)) STRICT, WITHOUT ROWID;`,
   },
 ]
+
+/** What an agent is to find, and what it found: null until it has been made ready. */
+export const provisionMigrations: readonly Migration[] = [
+  {
+    name: "agents.provision",
+    sql: "ALTER TABLE agents ADD COLUMN wishes TEXT; ALTER TABLE agents ADD COLUMN provisioned TEXT;",
+  },
+]

@@ -1,3 +1,6 @@
+import { constants } from "node:fs"
+import { open } from "node:fs/promises"
+import { join } from "node:path"
 import { Fault } from "@warren/base/fault.ts"
 import type { Driver } from "@warren/drivers/driver.ts"
 import type { SandboxSpec } from "@warren/drivers/sandbox-spec.ts"
@@ -65,7 +68,7 @@ export function imageHandlers(parts: ImageParts): Handlers<Calls> {
             await build({
               images,
               driver,
-              recipe,
+              recipe: recipe ?? (await recipeIn(context.folder)),
               context: context.folder,
               name,
               args,
@@ -159,4 +162,19 @@ async function* feed(work: (progress: Progress) => Promise<Digest[]>): AsyncGene
   } finally {
     await working
   }
+}
+
+const recipeBytesMax = 256 * 1024
+
+/** The recipe in what was sent. A link in its place would have us read something of our own machine. */
+async function recipeIn(folder: string): Promise<string> {
+  for (const name of ["Recipe", "Dockerfile"]) {
+    const file = await open(join(folder, name), constants.O_RDONLY | constants.O_NOFOLLOW).catch(() => undefined)
+    if (!file) continue
+    await using _ = file
+    const about = await file.stat()
+    if (about.isFile() && about.size <= recipeBytesMax) return file.readFile("utf8")
+    throw new Fault("invalid", `${name} is no recipe: a file of at most ${recipeBytesMax} bytes`)
+  }
+  throw new Fault("invalid", "there is no recipe", { hint: "say one, or put a file `Recipe` into the archive" })
 }

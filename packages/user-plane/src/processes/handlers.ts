@@ -49,8 +49,11 @@ export function processHandlers(sessions: Sessions, environmentOf: EnvironmentOf
     if (!found) throw new Fault("not_found", `there is no process ${pid} that was started here`)
     return found
   }
-  const attach = async ({ session, pid }: OnProcess, after: number, signal: AbortSignal): Promise<Run> =>
-    Run.start(await sessions.use(session, signal), { op: "attach", pid, after }, signal)
+  const attach = async (
+    { session, pid }: OnProcess,
+    how: { after: number; hold?: boolean },
+    signal: AbortSignal,
+  ): Promise<Run> => Run.start(await sessions.use(session, signal), { op: "attach", pid, ...how }, signal)
 
   return {
     "process.exec": async ({ session, stdin, pty, timeoutMs, outputBytesMax, ...command }, { signal }) => {
@@ -66,7 +69,7 @@ export function processHandlers(sessions: Sessions, environmentOf: EnvironmentOf
     "process.spawn": ({ stdin, pty, timeoutMs, replayBytes, ...command }, { signal }) =>
       spawned(command, { stdin, timeoutMs, replayBytes, ...(pty ? { pty } : {}) }, signal),
     "process.spawnRpc": (command, { signal }) => spawned(command, { stdin: true }, signal),
-    "process.attach": ({ after, ...which }, { signal }) => attach(which, after, signal),
+    "process.attach": ({ after, hold, ...which }, { signal }) => attach(which, { after, hold }, signal),
     "process.list": async ({ session }, { signal }) => ({ processes: await listed(session, signal) }),
     "process.status": (which, { signal }) => status(which, signal),
     "process.kill": async ({ session, pid, signal: name }, { signal }) => {
@@ -75,22 +78,29 @@ export function processHandlers(sessions: Sessions, environmentOf: EnvironmentOf
       if (isRunning) await ask(use.live.sandbox, { op: "kill", pid, name }, z.object({}), signal)
       return { wasRunning: isRunning }
     },
-    "process.writeStdin": async ({ text, isLast, ...which }, { signal }) => {
-      // After the end of what is kept: nothing of its output is wanted here.
-      await using run = await attach(which, Number.MAX_SAFE_INTEGER, signal)
+    "process.resize": async ({ cols, rows, ...which }, { signal }) => {
+      await using run = await attach(which, { after: Number.MAX_SAFE_INTEGER }, signal)
       await run.next()
-      const bytes = Buffer.from(text)
+      run.send({ op: "resize", cols, rows })
+      await run.finish()
+      return { ok: true }
+    },
+    "process.writeStdin": async ({ text, encoding, isLast, ...which }, { signal }) => {
+      // After the end of what is kept: nothing of its output is wanted here.
+      await using run = await attach(which, { after: Number.MAX_SAFE_INTEGER }, signal)
+      await run.next()
+      const bytes = Buffer.from(text, encoding)
       await run.write(bytes)
       if (isLast) run.send({ op: "eof" })
       await run.finish()
       return { bytes: bytes.length }
     },
     "process.readStdout": async ({ after, waitMs, limit, ...which }, { signal }) => {
-      const patience = AbortSignal.any([signal, AbortSignal.timeout(waitMs + settleMs)])
-      await using run = await attach(which, after, patience)
-      return await readSome(run, { after, limit, waitMs, signal })
+      const patience = new AbortController()
+      await using run = await attach(which, { after }, AbortSignal.any([signal, patience.signal]))
+      return await readSome(run, { after, limit, waitMs, signal, patience })
     },
-    "process.subscribeStdout": (which, { signal }) => lines(() => attach(which, 0, signal)),
+    "process.subscribeStdout": (which, { signal }) => lines(() => attach(which, { after: 0 }, signal)),
     "shell.open": async ({ session, env, cwd, user, path }, { signal }) => {
       using use = await sessions.use(session, signal)
       sessions.requireUsual(use, "shellTools")
@@ -145,13 +155,20 @@ interface Reading {
   readonly limit: number
   readonly waitMs: number
   readonly signal: AbortSignal
+  /** Ends the wait. */
+  readonly patience: AbortController
 }
 
-async function readSome(run: Run, { after, limit, signal }: Reading) {
+async function readSome(run: Run, { after, limit, waitMs, signal, patience }: Reading) {
   const pieces: Buffer[] = []
   let bytes = 0
   let ended: z.output<typeof Ended> | undefined
   let attached = { from: after, dropped: 0, isRunning: true }
+  let timer: NodeJS.Timeout | undefined
+  // From when it is known what there is: a machine that is slow to say so has not said that there is nothing.
+  const wait = (): void => {
+    timer = setTimeout(() => patience.abort(new Fault("timeout", "it has said no more")), waitMs + settleMs)
+  }
   try {
     while (bytes < limit) {
       const item = await run.next()
@@ -160,14 +177,18 @@ async function readSome(run: Run, { after, limit, signal }: Reading) {
         const piece = Buffer.from(item.bytes.subarray(0, limit - bytes))
         pieces.push(piece)
         bytes += piece.length
-      } else if (item.ev === "attached") attached = item
-      else if (item.ev === "exit") ({ ...ended } = withoutName(item))
+      } else if (item.ev === "attached") {
+        attached = item
+        if (item.isRunning) wait()
+      } else if (item.ev === "exit") ({ ...ended } = withoutName(item))
     }
   } catch (failure) {
     // The time is up, and what there is is the answer.
     if (signal.aborted) throw failure
     const { code } = Fault.from(failure)
     if (code !== "timeout" && code !== "cancelled") throw failure
+  } finally {
+    clearTimeout(timer)
   }
   return {
     text: Buffer.concat(pieces).toString(),

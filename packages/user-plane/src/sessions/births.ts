@@ -85,10 +85,10 @@ export function wished(
   now: number,
 ): SessionRecord {
   const { access, allow } = wishes.network?.mode === "proxy" ? wishes.network : { access: "list" as const, allow: [] }
-  const { key, labels, env, secrets, keys, ttlMs, lifeMs, idle, snapshots } = wishes
+  const { key, labels, env, secrets, keys, ttlMs, lifeMs, lifeAction, idle, snapshots } = wishes
   return {
     ...{ id: newId("ses"), name: wishes.name ?? madeUpName(), key, labels, state: "starting", plan, image, base },
-    ...{ reach: { access, allow }, env, secrets, keys, ttlMs, lifeMs, idle, snapshots },
+    ...{ reach: { access, allow }, env, secrets, keys, ttlMs, lifeMs, lifeAction, idle, snapshots },
     ...{ createdAt: now, usedAt: now, acquireSource: "cold", acquireMs: 0 },
   }
 }

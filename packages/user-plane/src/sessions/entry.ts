@@ -69,7 +69,7 @@ export class Entry {
   }
 
   facts(): Facts {
-    const { state, ttlMs, lifeMs, idle, snapshots } = this.record
+    const { state, ttlMs, lifeMs, lifeAction, idle, snapshots } = this.record
     const now = this.#clock.monotonic()
     return {
       state,
@@ -81,6 +81,7 @@ export class Entry {
       awakeMs: Math.max(0, this.#awakeUntil - now),
       ttlMs,
       lifeMs,
+      lifeAction,
       idle,
       snapshots: snapshots && { everyMs: snapshots.everyMs, sinceMs: now - this.#snapshotAt },
     }

@@ -15,6 +15,7 @@ const facts: fc.Arbitrary<Facts> = fc.record({
   awakeMs: fc.oneof(fc.constant(0), ms),
   ttlMs: fc.option(ms, { nil: undefined }),
   lifeMs: fc.option(ms, { nil: undefined }),
+  lifeAction: fc.constantFrom(undefined, "stop", "pause", "hibernate"),
   idle: fc.option(fc.record({ afterMs: ms, action: fc.constantFrom("pause", "hibernate", "stop") }), {
     nil: undefined,
   }),
@@ -26,10 +27,16 @@ const move: Readonly<Partial<Record<Action, Move>>> = {
   fail: "fail",
   expire: "stop",
   endLife: "stop",
+  pauseLife: "pause",
+  restLife: "hibernate",
   pause: "pause",
   hibernate: "hibernate",
   stop: "stop",
 }
+
+/** Where its life was to lead. */
+const isAtRest = ({ state, lifeAction = "stop" }: Facts): boolean =>
+  lifeAction === "pause" ? state !== "running" : lifeAction === "hibernate" && state === "hibernated"
 
 const check = (holds: (given: Facts, action: Action | undefined) => boolean): void =>
   fc.assert(
@@ -63,7 +70,8 @@ describe("what is decided about a session", () => {
     check((given, action) => {
       const isOld = given.lifeMs !== undefined && given.ageMs >= given.lifeMs && !given.hasDied
       const isThere = given.state === "running" || given.state === "paused" || given.state === "hibernated"
-      return !(isOld && isThere) || action === "endLife"
+      const wanted = { stop: "endLife", pause: "pauseLife", hibernate: "restLife" }[given.lifeAction ?? "stop"]
+      return !(isOld && isThere) || action === wanted || isAtRest(given)
     }))
 
   test("notices a death before anything else", () =>

@@ -14,21 +14,41 @@ export interface Facts {
   readonly awakeMs: number
   readonly ttlMs?: number | undefined
   readonly lifeMs?: number | undefined
+  readonly lifeAction?: "stop" | "pause" | "hibernate" | undefined
   readonly idle?: { readonly afterMs: number; readonly action: "pause" | "hibernate" | "stop" } | undefined
   readonly snapshots?: { readonly everyMs: number; readonly sinceMs: number } | undefined
 }
 
-export type Action = "fail" | "expire" | "endLife" | "look" | "pause" | "hibernate" | "stop" | "snapshot"
+export type Action =
+  | "fail"
+  | "expire"
+  | "endLife"
+  | "pauseLife"
+  | "restLife"
+  | "look"
+  | "pause"
+  | "hibernate"
+  | "stop"
+  | "snapshot"
 
 /** What to do now: one thing, the most final first. Nothing is done to a session that is on its way somewhere. */
 export function decide(facts: Facts): Action | undefined {
   const isAwake = facts.state === "running" || facts.state === "paused"
   if (facts.hasDied) return isAwake ? "fail" : undefined
   if (!isAwake && facts.state !== "hibernated") return undefined
-  if (facts.lifeMs !== undefined && facts.ageMs >= facts.lifeMs) return "endLife"
+  const end = dueEnd(facts)
+  if (end) return end
   if (facts.isBusy) return dueSnapshot(facts)
   if (facts.ttlMs !== undefined && facts.sinceUseMs >= facts.ttlMs) return "expire"
   return dueIdle(facts) ?? dueSnapshot(facts)
+}
+
+/** A life that ends in sleep ends once: one that sleeps already is left alone until it is given more of it. */
+function dueEnd({ state, lifeMs, lifeAction = "stop", ageMs }: Facts): Action | undefined {
+  if (lifeMs === undefined || ageMs < lifeMs) return undefined
+  if (lifeAction === "stop") return "endLife"
+  if (lifeAction === "pause") return state === "running" ? "pauseLife" : undefined
+  return state === "hibernated" ? undefined : "restLife"
 }
 
 function dueIdle({ state, idle, sinceUseMs, awakeMs, inside }: Facts): Action | undefined {

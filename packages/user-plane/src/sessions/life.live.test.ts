@@ -84,6 +84,23 @@ describe("how long sessions live", () => {
     }
   })
 
+  test.each(["pause", "hibernate"] as const)("a life can end with %s, once, and be given more", async (lifeAction) => {
+    const asleep = lifeAction === "pause" ? "paused" : "hibernated"
+    const { id } = await create({ lifeMs: 2 * minute, lifeAction })
+    await run(id, "echo kept > ~/note")
+    await pass(3 * minute)
+    await becomes(id, asleep)
+    await pass(10 * minute)
+    expect(state(id)).toBe(asleep)
+    await engine.sessions.update({ id, lifeMs: 20 * minute })
+    await run(id, 'test "$(cat ~/note)" = kept')
+    await pass(minute)
+    expect(state(id)).toBe("running")
+    await engine.sessions.update({ id, lifeMs: minute, lifeAction: "stop" })
+    await becomes(id, "stopped")
+    await engine.sessions.delete(id)
+  })
+
   test.each(["pause", "hibernate", "stop"] as const)("idle: %s", async (action) => {
     const { id } = await create({ idle: { afterMs: minute, action } })
     await run(id, "echo kept > ~/note")

@@ -113,12 +113,15 @@ export class Reaper implements AsyncDisposable {
         return void (await sessions.stop(id, { reason: "expired", dropsFiles: true, graceMs: 0 }))
       case "endLife":
         return void (await sessions.stop(id, { reason: "life", dropsFiles: true, graceMs: 0 }))
+      case "restLife":
+        return void (await sessions.hibernate(id, "life"))
       case "look":
         if (!entry.live) return
         entry.inside = await lookInside(entry.live.sandbox, clock.now(), this.#stop.signal)
         if (entry.inside === "busy") entry.foundBusy()
         return
       case "pause":
+      case "pauseLife":
         return void (await sessions.pause(id))
       case "hibernate":
         return void (await sessions.hibernate(id, "idle"))

@@ -151,6 +151,12 @@ export class SessionBook {
     return this.#tell(entry, isNew ? "created" : "changed")
   }
 
+  /** Says that something of it has changed which is not written down here. One that is gone has nothing to tell. */
+  announce(which: string): void {
+    const known = this.#entries.get(which as SessionId)?.record ?? this.#parts.store.find(which)
+    if (known) this.events.append({ id: known.id, event: "changed", session: shown(known) })
+  }
+
   /** The end of a move: what it says has happened. If it cannot be written down now, it is as soon as that can be. */
   finish(entry: Entry, move: Move, changes: Partial<SessionRecord>): SessionData {
     this.#owed.set(entry.id, () => void this.move(entry, move, changes))

@@ -33,6 +33,7 @@ export interface SessionRecord {
   readonly keys: SessionData["keys"]
   readonly ttlMs?: number | undefined
   readonly lifeMs?: number | undefined
+  readonly lifeAction?: SessionData["lifeAction"]
   readonly idle?: SessionData["idle"]
   readonly snapshots?: SessionData["snapshots"]
   readonly createdAt: number

@@ -34,6 +34,12 @@ export interface SessionsParts {
   wake(): void
 }
 
+interface Page {
+  readonly items: SessionData[]
+  readonly nextCursor?: string
+  readonly eventSeq: number
+}
+
 const forksAtOnce = 4
 
 /** The sessions of one user: made, used, put to sleep, woken, forked and ended, one thing at a time for each. */
@@ -96,7 +102,7 @@ export class Sessions {
     return this.#book.record(which)
   }
 
-  list({ cursor, limit, state, label }: Input<"session.list">): { items: SessionData[]; nextCursor?: string } {
+  list({ cursor, limit, state, label }: Input<"session.list">): Page {
     const [name = "", ...value] = (label ?? "").split("=")
     const rows = this.#parts.store.list({
       ...(state === undefined ? {} : { states: Array.isArray(state) ? state : [state] }),
@@ -109,7 +115,13 @@ export class Sessions {
     return {
       items: items.map(({ record }) => shown(this.#book.current(record))),
       ...(rows.length > limit && last ? { nextCursor: String(last.number) } : {}),
+      eventSeq: this.events.last,
     }
+  }
+
+  /** Tells whoever follows sessions how this one is now, although nothing of it was written down anew. */
+  announce(which: string): void {
+    this.#book.announce(which)
   }
 
   counts(): { running: number; all: number } {
@@ -123,13 +135,16 @@ export class Sessions {
       if (network && network.mode !== record.plan.network)
         throw new Fault("unsupported", `a session with the network ${record.plan.network} cannot have another`)
       const reach = network?.mode === "proxy" ? { access: network.access, allow: network.allow } : record.reach
-      const { name = record.name, labels = record.labels, env = record.env } = asked
+      const { name = record.name, labels = record.labels, env = record.env, keys = record.keys } = asked
       const ttlMs = asked.ttlMs === undefined ? record.ttlMs : (asked.ttlMs ?? undefined)
+      const lifeMs = asked.lifeMs === undefined ? record.lifeMs : (asked.lifeMs ?? undefined)
+      const lifeAction = asked.lifeAction ?? record.lifeAction
       const idle = asked.idle === undefined ? record.idle : (asked.idle ?? undefined)
       if (name !== record.name) this.#book.checkName(name)
       // Checked by the proxy first: rules that mean nothing are not written down.
       await entry.live?.wayOut?.allow(reach)
-      return this.#book.change(entry, { name, labels, env, ttlMs, idle, reach })
+      if (asked.keys) entry.live?.wayOut?.lend(asked.keys)
+      return this.#book.change(entry, { name, labels, env, keys, ttlMs, lifeMs, lifeAction, idle, reach })
     })
   }
 

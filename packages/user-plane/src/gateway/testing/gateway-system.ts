@@ -36,6 +36,17 @@ export interface Ask {
   readonly body?: string
 }
 
+/** What a token is to be. */
+interface Changes {
+  readonly user?: string
+  readonly lifeS?: number
+  readonly at?: number
+  readonly port?: number
+  readonly tools?: boolean
+  readonly via?: string
+  readonly key?: KeyObject
+}
+
 /** Time as it is, with a jump that tests make. */
 class ShiftedClock implements Clock {
   shiftMs = 0
@@ -97,7 +108,8 @@ export class GatewaySystem implements AsyncDisposable {
     }
     const verify = (token: string) => verifyGatewayToken(token, { keys: [this.#public], user, now: this.clock.now() })
     const { clock } = this
-    return Gateway.open({ path, sessions, tunnels: this.plane.tunnels, names, clock, log: silentLog, access, verify })
+    const { tunnels, terminals, services } = this.plane
+    return Gateway.open({ path, sessions, tunnels, terminals, services, names, clock, log: silentLog, access, verify })
   }
 
   /** A session with the test's web server in it. */
@@ -117,12 +129,9 @@ export class GatewaySystem implements AsyncDisposable {
     return pid
   }
 
-  token(
-    session: string,
-    changes: { user?: string; lifeS?: number; at?: number; port?: number; key?: KeyObject } = {},
-  ): string {
-    const { user: whose = user, lifeS = 600, at = this.clock.now(), port, key = this.key } = changes
-    return signGatewayToken(key, { user: whose, session, lifeS, now: at, port })
+  token(session: string, changes: Changes = {}): string {
+    const { user: whose = user, lifeS = 600, at = this.clock.now(), key = this.key, ...more } = changes
+    return signGatewayToken(key, { user: whose, session, lifeS, now: at, ...more })
   }
 
   bearer(session: string, port?: number): { authorization: string } {

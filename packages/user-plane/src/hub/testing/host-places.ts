@@ -4,14 +4,15 @@ import type { Duplex } from "node:stream"
 import { Fault } from "@warren/base/fault.ts"
 import { defaultLimits } from "@warren/drivers/sandbox-spec.ts"
 import { bootstrapFrame, type Bootstrap } from "@warren/protocol/bootstrap.ts"
-import type { AgentSpec } from "@warren/protocol/hub/agent-spec.ts"
 import type { TurnCause } from "@warren/protocol/hub/words.ts"
-import type { Guest, Places, Stay } from "../guest.ts"
+import { HostWorkbench } from "../../git/testing/host-workbench.ts"
+import type { Guest, GuestStart, Places, Stay } from "../guest.ts"
 
 /** Real supervisors as plain processes of this machine. They outlive hubs, and can be cut off and killed. */
 export class HostPlaces implements Places, AsyncDisposable {
   readonly uses = new Map<string, number>()
   launches = 0
+  readonly bench: HostWorkbench
   readonly #program: string
   readonly #folder: string
   readonly #guests = new Map<string, HostGuest>()
@@ -19,6 +20,7 @@ export class HostPlaces implements Places, AsyncDisposable {
   constructor(program: string, folder: string) {
     this.#program = program
     this.#folder = folder
+    this.bench = new HostWorkbench(folder)
   }
 
   stay(session: string, signal: AbortSignal): Promise<Stay> {
@@ -27,7 +29,8 @@ export class HostPlaces implements Places, AsyncDisposable {
     let isOver = false
     return Promise.resolve({
       find: () => Promise.resolve(this.#running(session)?.again()),
-      launch: (spec: AgentSpec, token: string) => Promise.resolve(this.#launch(session, spec, token)),
+      launch: (start: GuestStart) => Promise.resolve(this.#launch(session, start)),
+      bench: this.bench,
       [Symbol.dispose]: () => {
         if (!isOver) this.#count(session, -1)
         isOver = true
@@ -65,10 +68,10 @@ export class HostPlaces implements Places, AsyncDisposable {
     return guest?.isRunning ? guest : undefined
   }
 
-  #launch(session: string, agent: AgentSpec, token: string): HostGuest {
+  #launch(session: string, { spec: agent, token, provisioned }: GuestStart): HostGuest {
     const path = `${this.#folder}/${session}.${++this.launches}.sock`
     const guest = new HostGuest(this.#program, path, {
-      ...{ userId: "me", session, driver: "none", workspaceRoot: this.#folder },
+      ...{ userId: "me", session, driver: "none", workspaceRoot: provisioned.folder ?? this.#folder },
       runtimePolicy: { mounts: [], resources: defaultLimits, credentialRefs: [] },
       startupStatus: { sidecarAvailable: true, shellAvailable: true, browserAvailable: false, degradedReasons: [] },
       hub: { url: `listen:${path}`, token },
@@ -121,7 +124,8 @@ class HostGuest implements Guest {
     this.#stream = stream
     await new Promise<void>((resolve, reject) => {
       stream.once("connect", resolve)
-      stream.once("error", () => reject(new Fault("unavailable", "nobody listens")))
+      // Cut before it is there it only closes.
+      for (const end of ["error", "close"]) stream.once(end, () => reject(new Fault("unavailable", "nobody listens")))
     })
     stream.on("error", () => undefined)
     return stream

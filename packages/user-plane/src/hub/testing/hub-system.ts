@@ -2,16 +2,17 @@ import { systemClock, type Clock } from "@warren/base/clock.ts"
 import { createLog } from "@warren/base/log.ts"
 import { Database } from "@warren/base/sqlite/database.ts"
 import type { AgentSpec } from "@warren/protocol/hub/agent-spec.ts"
+import type { Provision } from "@warren/protocol/user-plane/provision.ts"
 import { Chats } from "../../chat/chats.ts"
 import { chatMetaMigrations, chatMigrations } from "../../chat/schema.ts"
 import { Hub } from "../hub.ts"
 import { HubStore } from "../hub-store.ts"
-import { hubMigrations } from "../schema.ts"
+import { hubMigrations, provisionMigrations } from "../schema.ts"
 import type { SessionHub } from "../session-hub.ts"
 import type { Item } from "../turn-book.ts"
 import type { HostPlaces } from "./host-places.ts"
 
-const migrations = [...chatMigrations, ...chatMetaMigrations, ...hubMigrations]
+const migrations = [...chatMigrations, ...chatMetaMigrations, ...hubMigrations, ...provisionMigrations]
 
 /** A hub on a database, with real supervisors; it can go and come back. */
 export class HubSystem implements AsyncDisposable {
@@ -36,8 +37,8 @@ export class HubSystem implements AsyncDisposable {
     this.#open()
   }
 
-  start(session: string, spec: AgentSpec): Promise<SessionHub> {
-    return this.hub.start(session, spec, new AbortController().signal)
+  start(session: string, spec: AgentSpec, wishes: Provision = {}): Promise<SessionHub> {
+    return this.hub.start(session, spec, wishes, new AbortController().signal)
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

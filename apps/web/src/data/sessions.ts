@@ -1,0 +1,78 @@
+import type { SessionInfo } from "@warren/sdk/session.ts"
+import { useMemo } from "react"
+import { http } from "./api.ts"
+import { keepTrue } from "./follow.ts"
+import { Store, useStore } from "./store.ts"
+
+export type Sessions = ReadonlyMap<string, SessionInfo>
+
+const pageSize = 200
+
+/** Every session of the user, live; undefined until they are known. */
+export const sessions = new Store<Sessions | undefined>(undefined)
+
+/** Keeps the list true until the signal. */
+export function followSessions(signal: AbortSignal): Promise<void> {
+  return keepTrue({
+    route: "GET /v1/sessions/events",
+    input: {},
+    signal,
+    read: () => readSessions(signal),
+    each: ({ item: { id, session } }) => putSession(id, session),
+  })
+}
+
+/** How long sessions took to wake, those that this page has seen wake. */
+const woke = new Store<ReadonlyMap<string, number>>(new Map())
+const waking = new Map<string, number>()
+
+export function useWoke(id: string): number | undefined {
+  return useStore(woke).get(id)
+}
+
+/** What an answer says is shown before the feed tells it. */
+export function putSession(id: string, session: SessionInfo | undefined): void {
+  const next = new Map(sessions.value)
+  noteWaking(id, session?.state)
+  if (session) next.set(id, session)
+  else next.delete(id)
+  sessions.set(next)
+}
+
+async function readSessions(signal: AbortSignal): Promise<number> {
+  const found = new Map<string, SessionInfo>()
+  let [cursor, seq] = [undefined as string | undefined, undefined as number | undefined]
+  do {
+    const page = await http.call("GET /v1/sessions", { limit: pageSize, ...(cursor ? { cursor } : {}) }, { signal })
+    for (const session of page.items) found.set(session.id, session)
+    // Of the first page: what changes while the others are read is told again.
+    seq ??= page.eventSeq ?? 0
+    cursor = page.nextCursor
+  } while (cursor !== undefined)
+  sessions.set(found)
+  return seq
+}
+
+/** Those last used first; undefined until they are known. */
+export function useSessions(): readonly SessionInfo[] | undefined {
+  const known = useStore(sessions)
+  return useMemo(() => known && [...known.values()].toSorted((a, b) => (a.usedAt < b.usedAt ? 1 : -1)), [known])
+}
+
+/** By id or name; undefined when there is none, or while nothing is known. */
+export function useSession(which: string): SessionInfo | undefined {
+  const known = useStore(sessions)
+  return useMemo(
+    () => known?.get(which) ?? [...(known?.values() ?? [])].find(({ name }) => name === which),
+    [known, which],
+  )
+}
+
+function noteWaking(id: string, state: SessionInfo["state"] | undefined): void {
+  const since = waking.get(id)
+  if (state === "restoring" && since === undefined) waking.set(id, performance.now())
+  else if (state !== "restoring") waking.delete(id)
+  if (state === "running" && since !== undefined) woke.set(new Map(woke.value).set(id, performance.now() - since))
+  else if (state === "hibernated" && woke.value.has(id))
+    woke.set(new Map([...woke.value].filter(([one]) => one !== id)))
+}

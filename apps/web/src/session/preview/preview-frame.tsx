@@ -1,0 +1,97 @@
+import type { Output } from "@warren/sdk/routes.ts"
+import { useEffect, useState, type ReactElement } from "react"
+import { http } from "../../data/api.ts"
+import { Button } from "../../parts/button.tsx"
+import { EmptyState, Failure, Waiting } from "../../parts/empty-state.tsx"
+import { toast } from "../../parts/toast.tsx"
+
+type Tunnel = Output<"GET /v1/tunnels">["items"][number]
+
+interface PreviewFrameProps {
+  readonly session: string
+  readonly tunnel: Tunnel
+}
+
+interface Entry {
+  readonly url: string
+  readonly domain: string
+}
+
+/**
+ * One preview, on a host name of its own: it sees nothing of this page, and this page lets it do nothing. Each look begins with a token
+ * that opens this one session, for minutes.
+ */
+export function PreviewFrame({ session, tunnel }: PreviewFrameProps): ReactElement {
+  const [turn, setTurn] = useState(0)
+  const [entry, setEntry] = useState<Entry>()
+  const [fault, setFault] = useState<unknown>()
+  useEffect(() => {
+    const leave = new AbortController()
+    setFault(undefined)
+    setEntry(undefined)
+    entryFor(session, tunnel, leave.signal).then(
+      setEntry,
+      (thrown: unknown) => leave.signal.aborted || setFault(thrown),
+    )
+    return () => leave.abort()
+  }, [session, tunnel, turn])
+  // Opened in the click itself: a window that comes later is taken for an advertisement.
+  const openOut = (): void => {
+    const opened = window.open("about:blank", "_blank")
+    if (opened) opened.opener = null
+    entryFor(session, tunnel).then(({ url }) => opened?.location.replace(url), toast.fault)
+  }
+  if (fault) return <Failure fault={fault} retry={() => setTurn(turn + 1)} />
+  if (!entry) return <Waiting>Opening port {tunnel.port}…</Waiting>
+  const canFrame = isBelow(location.hostname, entry.domain)
+  return (
+    <>
+      <div className="preview-tools">
+        <Button aria-label="Reload" icon="refresh" kind="quiet" onClick={() => setTurn(turn + 1)} size="small" />
+        <span className="cut spread soft tiny mono">
+          {tunnel.label}.{entry.domain}
+        </span>
+        <Button icon="expand" kind="quiet" onClick={openOut} size="small">
+          Open in a tab
+        </Button>
+      </div>
+      {canFrame ? (
+        <iframe
+          allow="fullscreen; clipboard-write"
+          className="preview"
+          sandbox="allow-scripts allow-same-origin allow-forms allow-modals allow-popups allow-downloads"
+          src={entry.url}
+          title={`Preview of port ${tunnel.port}`}
+        />
+      ) : (
+        <EmptyState
+          action={
+            <Button icon="expand" kind="main" onClick={openOut}>
+              Open port {tunnel.port} in a tab
+            </Button>
+          }
+          title={`Port ${tunnel.port} is ready to be seen`}
+        >
+          Previews live on names of their own, below <code>{entry.domain}</code>. Open Warren there too, and they are
+          shown right here: <a href={elsewhere(entry.domain)}>{entry.domain}</a>.
+        </EmptyState>
+      )}
+    </>
+  )
+}
+
+async function entryFor(session: string, { name, port }: Tunnel, signal?: AbortSignal): Promise<Entry> {
+  const input = { id: session, port }
+  const answer = await http.call("POST /v1/sessions/{id}/gateway-token", input, { signal })
+  const { token, session: id, domain = location.hostname } = answer as typeof answer & { readonly domain?: string }
+  return { url: `/s/${id}/t/${name}/?token=${encodeURIComponent(token)}`, domain }
+}
+
+/** Only then are they of one site, and the browser lets the preview keep its cookie. */
+function isBelow(host: string, domain: string): boolean {
+  return host === domain || host.endsWith(`.${domain}`)
+}
+
+function elsewhere(domain: string): string {
+  return `${location.protocol}//${domain}${location.port ? `:${location.port}` : ""}${location.pathname}`
+}

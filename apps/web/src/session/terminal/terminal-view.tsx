@@ -1,0 +1,88 @@
+import { FitAddon } from "@xterm/addon-fit"
+import { Terminal } from "@xterm/xterm"
+import { useEffect, useRef, useState, type ReactElement } from "react"
+import { useStore } from "../../data/store.ts"
+import { theme } from "../../frame/theme.ts"
+import { colours } from "./colours.ts"
+import { TerminalLine } from "./terminal-line.ts"
+import "@xterm/xterm/css/xterm.css"
+
+interface TerminalViewProps {
+  readonly session: string
+  readonly name: string
+}
+
+const scrollback = 10_000
+
+/** A terminal on the page, and its line to the one in the sandbox. */
+export function TerminalView({ session, name }: TerminalViewProps): ReactElement {
+  const place = useRef<HTMLDivElement>(null)
+  const [said, say] = useState<string>()
+  const [turn, setTurn] = useState(0)
+  const shown = useRef<Terminal>(null)
+  const chosen = useStore(theme)
+  useEffect(() => {
+    const { current } = place
+    if (!current) return
+    const terminal = new Terminal({
+      fontFamily: getComputedStyle(current).getPropertyValue("--mono"),
+      fontSize: 13,
+      lineHeight: 1.25,
+      cursorBlink: false,
+      scrollback,
+      theme: colours(),
+      allowProposedApi: false,
+      screenReaderMode: false,
+    })
+    shown.current = terminal
+    const fit = new FitAddon()
+    terminal.loadAddon(fit)
+    terminal.open(current)
+    fit.fit()
+    terminal.focus()
+    const line = new TerminalLine({ session, name, terminal, say })
+    const observer = new ResizeObserver(() => fit.fit())
+    observer.observe(current)
+    return () => {
+      observer.disconnect()
+      line[Symbol.dispose]()
+      terminal.dispose()
+      shown.current = null
+    }
+  }, [session, name, turn])
+  useColours(shown, chosen)
+  return (
+    <div className="terminal-room">
+      <div className="terminal" ref={place} />
+      {said !== undefined && (
+        <div className="terminal-said" role="status">
+          {said}
+          <button
+            className="button"
+            data-size="small"
+            onClick={() => {
+              say(undefined)
+              setTurn(turn + 1)
+            }}
+            type="button"
+          >
+            Open it again
+          </button>
+        </div>
+      )}
+    </div>
+  )
+}
+
+/** Its colours are those of the page, which follow the system. */
+function useColours(shown: React.RefObject<Terminal | null>, chosen: string): void {
+  useEffect(() => {
+    const recolour = (): void => {
+      if (shown.current) shown.current.options.theme = colours()
+    }
+    recolour()
+    const dark = matchMedia("(prefers-color-scheme: dark)")
+    dark.addEventListener("change", recolour)
+    return () => dark.removeEventListener("change", recolour)
+  }, [shown, chosen])
+}

@@ -1,0 +1,18 @@
+import { resolve } from "node:path"
+import react from "@vitejs/plugin-react"
+import { defineConfig } from "vite"
+
+/** The page. `npm start` builds it into `dist/web`; what is split off is loaded when it is opened. */
+export default defineConfig({
+  root: import.meta.dirname,
+  plugins: [react()],
+  build: {
+    outDir: resolve(import.meta.dirname, "../../dist/web"),
+    emptyOutDir: true,
+    target: "es2023",
+    // Nothing in the page may be inline: the policy it is served with forbids it.
+    assetsInlineLimit: 0,
+    modulePreload: { polyfill: false },
+    reportCompressedSize: false,
+  },
+})

@@ -1,0 +1,21 @@
+import type { Launch } from "../process-group.ts"
+
+/** Lives on between prompts, speaks in lines as it thinks, and asks on the same lines for what it may not do by itself. */
+const speaking = [
+  ...["-p", "--verbose", "--input-format", "stream-json", "--output-format", "stream-json"],
+  ...["--include-partial-messages", "--permission-prompt-tool", "stdio"],
+  // Servers of tools that a repository names are not started: whoever wants some says so in the arguments.
+  "--strict-mcp-config",
+]
+
+/** It talks to nobody but its model, and says soon that it cannot: whoever drives it decides what then. */
+const quiet = {
+  CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
+  DISABLE_AUTOUPDATER: "1",
+  CLAUDE_CODE_MAX_RETRIES: "1",
+}
+
+/** Claude Code, started so that it can be driven. What is said about its environment and arguments wins. */
+export function claudeCode({ args, env, ...launch }: Launch): Launch {
+  return { ...launch, args: [...speaking, ...args], env: { ...quiet, ...env } }
+}

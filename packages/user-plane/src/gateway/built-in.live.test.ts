@@ -1,0 +1,127 @@
+import type { Socket } from "node:net"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { GatewaySystem } from "./testing/gateway-system.ts"
+import { WebSocketClient } from "./testing/web-socket-client.ts"
+
+describe.skipIf(process.getuid?.() !== 0)(
+  "what Warren keeps in a session itself, at the gateway",
+  { timeout: 120_000 },
+  () => {
+    const system = new GatewaySystem()
+    let session = ""
+    const token = (more: object = {}): string => system.token(session, { tools: true, ...more })
+    const dial = async (path: string, protocol: string, origin = "http://localhost"): Promise<WebSocketClient> => {
+      const { head, socket } = await system.upgrade(`/s/${session}${path}`, { headers: { origin }, protocol })
+      expect(head).toMatch(/^HTTP\/1.1 101/)
+      expect(head.toLowerCase()).toContain(`sec-websocket-protocol: ${protocol}`)
+      return new WebSocketClient(socket)
+    }
+
+    beforeAll(async () => {
+      await system.open()
+      session = (await system.ask.call("session.create", { network: { mode: "none" } })).id
+    }, 120_000)
+    afterAll(() => system[Symbol.asyncDispose](), 60_000)
+
+    it("a terminal speaks as ttyd does, to many, and is the one of the API", async () => {
+      const { body, status } = await system.get(`/s/${session}/ttyd/token?token=${token()}`)
+      expect([status, body]).toEqual([200, '{"token":""}'])
+      using one = await dial(`/ttyd/ws?token=${token()}`, "tty")
+      one.send('{"AuthToken":"","columns":90,"rows":20}')
+      expect((await one.next()).toString()).toBe("1main")
+      one.send("0stty size; echo shared-$((40 + 2))\r")
+      expect(await one.until("shared-42")).toContain("20 90")
+      using two = await dial(`/ttyd/ws?arg=main&token=${token()}`, "tty")
+      two.send("{}")
+      await two.until("shared-42")
+      two.send('1{"columns":77,"rows":33}')
+      two.send("0stty size\r")
+      await one.until("33 77")
+      const { terminals } = await system.ask.call("terminal.list", { session })
+      expect(terminals).toMatchObject([{ name: "main", viewers: 2, size: { cols: 77, rows: 33 } }])
+      // Nonsense is not heard, and nothing ends by it.
+      for (const nonsense of ["", "9", "1{", '1{"columns":0,"rows":99999}', "\0"]) one.send(nonsense)
+      one.send("2")
+      two.send("0echo held-$((1 + 1))\r")
+      await two.until("held-2")
+      one.send("3")
+      await one.until("held-2")
+      one.send("0exit 5\r")
+      expect(await one.ended()).toMatchObject({ code: 1000, reason: "ended with 5" })
+    })
+
+    it("a desktop is RFB in messages; a person who comes by is shown it in Warren's page", async () => {
+      using client = await dial(`/vnc/websockify?token=${token()}`, "binary")
+      expect((await client.next()).toString()).toMatch(/^RFB 003\.\d{3}\n$/)
+      client.sendBytes(Buffer.from("RFB 003.008\n"))
+      // One way of showing who one is: none.
+      expect([...(await client.next())]).toEqual([1, 1])
+      const shown = await system.get(`/s/${session}/vnc/?token=${token()}`, {
+        headers: { "sec-fetch-mode": "navigate" },
+      })
+      expect([shown.status, shown.headers.location]).toEqual([303, `http://localhost/s/${session}/desktop`])
+      const host = system.ownHost(session, "ttyd")
+      const own = await system.get(`/?token=${token()}`, { host, headers: { "sec-fetch-mode": "navigate" } })
+      expect(own.headers.location).toBe(`http://warren.localhost/s/${session}/terminal`)
+    })
+
+    it("an editor is started by who comes, and passed on to as any program", async () => {
+      const missing = await system.get(`/s/${session}/vscode/`, { headers: { authorization: `Bearer ${token()}` } })
+      expect(missing.status).toBe(501)
+      expect(missing.body).toContain("code-server")
+      const editor = `#!/usr/bin/env node
+require("http").createServer((q, a) => a.end("editor " + q.url + " " + q.headers["x-forwarded-prefix"])).listen(process.argv[process.argv.indexOf("--socket") + 1])`
+      await system.ask.write(session, "/home/user/.local/bin/code-server", editor)
+      await system.ask.run(session, "chmod 755 ~/.local/bin/code-server")
+      const { status, body } = await system.get(`/s/${session}/vscode/static/x?a=1`, {
+        headers: { authorization: `Bearer ${token()}` },
+      })
+      expect([status, body]).toEqual([200, `editor /static/x?a=1 /s/${session}/vscode`])
+      const { services } = await system.ask.call("service.list", { session })
+      expect(services.find(({ name }) => name === "vscode")).toMatchObject({ state: "running" })
+    })
+
+    it("none of them is for who may reach ports only, for other pages, or for nobody", async () => {
+      const refused = async (path: string, headers: Record<string, string>): Promise<number> => {
+        const { head, socket } = await system.upgrade(`/s/${session}${path}`, { headers, protocol: "tty" })
+        socket.destroy()
+        return Number(/^HTTP\/1.1 (\d+)/.exec(head)?.[1])
+      }
+      const own = { origin: "http://localhost" }
+      for (const path of ["/ttyd/ws", "/vnc/websockify", "/vscode/"]) {
+        const mark = `${path}?token=`
+        expect(await refused(path, own)).toBe(401)
+        expect(await refused(`${mark}${token({ tools: false })}`, own)).toBe(403)
+        expect(await refused(`${mark}${token({ port: 3000 })}`, own)).toBe(403)
+        expect(await refused(`${mark}${token()}`, { origin: "http://evil.example" })).toBe(403)
+        expect(await refused(`${mark}${token()}`, { origin: "null" })).toBe(403)
+      }
+      const spent = token()
+      expect(await refused(`/ttyd/ws?token=${spent}`, own)).toBe(101)
+      expect(await refused(`/ttyd/ws?token=${spent}`, own)).toBe(401)
+    })
+
+    it("a client that leaves, or says nothing it should, leaves nothing open", async () => {
+      const { socket } = await system.upgrade(`/s/${session}/ttyd/ws?arg=gone&token=${token()}`, {
+        headers: { origin: "http://localhost" },
+        protocol: "tty",
+      })
+      const client = new WebSocketClient(socket as Socket)
+      client.send('{"columns":80,"rows":24}')
+      await client.next()
+      socket.destroy()
+      const viewers = async (): Promise<number | undefined> =>
+        (await system.ask.call("terminal.list", { session })).terminals.find(({ name }) => name === "gone")?.viewers
+      while ((await viewers()) !== 0) await new Promise((resolve) => setTimeout(resolve, 20))
+    })
+
+    it("a tunnel of the same name is there in its place", async () => {
+      await system.serve(session)
+      await system.ask.call("tunnel.create", { session, name: "ttyd", port: 3000 })
+      const { body } = await system.get(`/s/${session}/ttyd/hello`, { headers: system.bearer(session) })
+      expect(body).not.toContain("token")
+      expect(await system.seen(session)).toBeDefined()
+      await system.ask.call("tunnel.delete", { session, name: "ttyd" })
+    })
+  },
+)
