@@ -1,9 +1,11 @@
 import { Fault, messageOf } from "@warren/base/fault.ts"
 import type { Context as HonoContext } from "hono"
+import { withoutName } from "../collected.ts"
 import type { Stream } from "../contract.ts"
 import { Chunk, endOfBytes, type Conversation } from "../conversation.ts"
 import { respond, type Asked } from "./asked.ts"
 import { partOf, type Part } from "./range.ts"
+import { requestBody } from "./request-body.ts"
 
 type AnyConversation = Conversation<unknown, unknown>
 type Size = NonNullable<Stream["size"]>
@@ -101,13 +103,12 @@ export async function takeBytes(asked: Asked<Stream>, given: Record<string, unkn
   await using conversation = (await asked.ask(asked.name, given)) as AnyConversation
   const answer = lastMessage(conversation)
   // The handler may be done, or have failed, before it has everything.
-  await Promise.race([pour(c.req.raw, conversation), answer])
+  await Promise.race([pour(c, conversation), answer])
   return c.json(withoutName(entry.down.parse(await answer)))
 }
 
-async function pour(request: Request, conversation: AnyConversation): Promise<void> {
-  const chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array> = request.body ?? []
-  for await (const chunk of chunks) await conversation.write(chunk)
+async function pour(c: HonoContext, conversation: AnyConversation): Promise<void> {
+  for await (const chunk of requestBody(c)) await conversation.write(chunk)
   conversation.send(endOfBytes)
 }
 
@@ -117,10 +118,4 @@ async function lastMessage(conversation: AnyConversation): Promise<unknown> {
     if (!(item instanceof Chunk)) last = item
   }
   return last
-}
-
-/** The name of a message tells it from others; as the only answer it needs none. */
-export function withoutName(message: unknown): object {
-  const { ev: _, ...rest } = (message ?? {}) as Record<string, unknown>
-  return rest
 }
