@@ -98,7 +98,7 @@ describe("Claude Code", () => {
       await using adapter = claude()
       const before = llm.turns.length
       const events = await turn(adapter, prompted({ status, message: "scripted" }))
-      expect(events.at(-1)).toMatchObject({ reason: "error", cause })
+      expect(events).toMatchObject([{ reason: "error", cause, error: expect.stringContaining("scripted") }])
       expect(llm.turns.length - before).toBeLessThanOrEqual(2)
       expect(textIn(await turn(adapter, "go on"))).toContain("You said: go on")
     },

@@ -144,7 +144,7 @@ describe("warren attach", () => {
 
   test("on a terminal Ctrl-C aborts what runs, and leaves when nothing does", async () => {
     await said("agent", "start", "--name", "seen", "--net", "none", "--detach")
-    await using running = cli.startOnTerminal(["attach", "seen"])
+    await using running = cli.startOnTerminal(["attach", "seen"], "trap : INT")
     running.child.stdin?.write(`${written({ text: "begun" }, { hang: true })}\n`)
     await isShown(running, "\nbegun")
     running.child.stdin?.write("\u0003")

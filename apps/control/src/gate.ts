@@ -1,4 +1,5 @@
 import { Fault } from "@warren/base/fault.ts"
+import { Collected } from "@warren/protocol/collected.ts"
 import { isFeed, isStream, type Context, type Contract, type Entry, type Handlers } from "@warren/protocol/contract.ts"
 import type { Scoped } from "@warren/protocol/contract.ts"
 import type { Conversation } from "@warren/protocol/conversation.ts"
@@ -86,13 +87,15 @@ export class Gate {
     input: unknown,
     context: Context,
     handler: Handler,
-  ): Promise<AnyConversation> {
+  ): Promise<AnyConversation | Collected> {
     const visit = this.#opened(name, entry, input, context)
     const watched = this.#parts.watch.open("stream", visit.who)
     const signal = AbortSignal.any([context.signal, watched.signal])
     try {
-      const conversation = await (handler(input, { ...context, signal }) as Promise<AnyConversation>)
-      return whenOver(conversation, () => watched.close())
+      const answer = await (handler(input, { ...context, signal }) as Promise<AnyConversation | Collected>)
+      if (!(answer instanceof Collected)) return whenOver(answer, () => watched.close())
+      watched.close()
+      return answer
     } catch (thrown) {
       watched.close()
       this.#noteIfWorth(visit, name, entry, Fault.from(thrown).code)

@@ -3,6 +3,7 @@ import { userInfo } from "node:os"
 import { join } from "node:path"
 import { build } from "@warren/base/build-info.ts"
 import { systemClock } from "@warren/base/clock.ts"
+import { messageOf } from "@warren/base/fault.ts"
 import { createLog } from "@warren/base/log.ts"
 import { Scope } from "@warren/base/scope.ts"
 import { load } from "@warren/base/settings.ts"
@@ -79,7 +80,9 @@ const plane = scope.use(
 )
 
 const shutdown = (): void => stop.abort()
-const access = new AccessLog(root.accessLog, systemClock)
+const access = new AccessLog(root.accessLog, systemClock, (thrown) =>
+  log("error", "access.lost", { message: messageOf(thrown) }),
+)
 const handlers = userPlaneOf({ journal, access, startedAt: new Date(), driver: driver.name, plane, shutdown })
 const { username: user, gid } = userInfo()
 scope.use(

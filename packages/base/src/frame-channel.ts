@@ -117,12 +117,12 @@ export class FrameChannel implements Disposable {
     }
   }
 
-  /** Everything sent in one turn of the event loop leaves in one system call. */
+  /** Everything sent in one turn of the event loop, whatever connection it answers, leaves in one system call. */
   #cork(): void {
     if (this.#isCorked) return
     this.#isCorked = true
     this.#stream.cork()
-    process.nextTick(() => {
+    setImmediate(() => {
       this.#isCorked = false
       this.#stream.uncork()
     })

@@ -98,6 +98,8 @@ export interface Context {
   readonly caller: Caller
   /** The caller's own name for this request, for what `makes` something. */
   readonly key?: string | undefined
+  /** Of a stream, only what it comes to is wanted: who can answer with `Collected` at less cost may. */
+  readonly collects?: boolean | undefined
 }
 
 export const requestKeyCharsMax = 255

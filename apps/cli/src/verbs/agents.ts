@@ -46,7 +46,9 @@ const start = verb({
       const keys = await keysFor(runner, wished)
       const made = await sessionFor(runner, desk, flags, keys)
       desk.output.note(`Session ${made.name}`)
-      const agent = await showSteps(runner, desk, made.id, runner.call("agent.start", { ...wished, session: made.id }))
+      const agent = await showSteps(runner, desk, made.id, () =>
+        runner.call("agent.start", { ...wished, session: made.id }),
+      )
       if (words.prompt === undefined) {
         if (desk.terminal.isInteractive && !flags.detach)
           return chat(runner, desk, { session: made.name, isFull: false })

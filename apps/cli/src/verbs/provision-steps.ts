@@ -10,38 +10,45 @@ type Agent = Answer<typeof userPlane, "agent.get">
 /** The agent of a session has a feed only once it is being started, and nobody tells when that is. */
 const tryMs = 20
 
-/** Waits for an agent to be ready, and says on the way how far it is. */
-export async function showSteps(runner: Runner, desk: Desk, session: string, starting: Promise<Agent>): Promise<Agent> {
+/** Starts an agent, and says on the way how far it is. */
+export async function showSteps(
+  runner: Runner,
+  desk: Desk,
+  session: string,
+  start: () => Promise<Agent>,
+): Promise<Agent> {
   using progress = desk.output.progress()
-  let isOver = false
-  const over = starting.finally(() => (isOver = true))
-  over.catch(() => undefined)
+  const before = (await agentOf(runner, session))?.feedSeq ?? 0
+  let last: number | undefined
+  let seen = before
+  const starting = start()
+  const over = starting.then(
+    ({ feedSeq }) => void (last = feedSeq),
+    () => void (last = 0),
+  )
   const follow = async (): Promise<void> => {
-    const { feedSeq: after } = await begun(runner, session, () => isOver)
-    for await (const { item } of runner.feed("session.feed", { id: session, after: Math.max(0, after - stepsMax) })) {
-      if (isOver) return
-      if (item.type !== "provision") continue
-      const { step, state, percent, detail } = item
-      if (state === "running") progress.say(`${step} ${percent === undefined ? "…" : `${percent} %`}`)
-      else if (state === "done" && detail !== undefined) desk.output.note(`${step}: ${detail}`)
+    while (last === undefined && !(await agentOf(runner, session))) await pause(tryMs)
+    for await (const { seq, item } of runner.feed("session.feed", { id: session, after: before })) {
+      seen = seq
+      if (item.type === "provision" && item.state === "running")
+        progress.say(`${item.step} ${item.percent === undefined ? "…" : `${item.percent} %`}`)
+      if (item.type === "provision" && item.state === "done" && item.detail !== undefined)
+        desk.output.note(`${item.step}: ${item.detail}`)
+      if (last !== undefined && seq >= last) return
     }
   }
   // What cannot be shown is no reason not to start.
   const following = follow().catch(() => undefined)
-  await Promise.race([over, following.then(() => over)])
-  return await over
+  await over
+  if (seen < (last ?? 0)) await following
+  return await starting
 }
 
-/** What happened before anybody could look is shown, too. */
-const stepsMax = 100
-
-async function begun(runner: Runner, session: string, isOver: () => boolean): Promise<Agent> {
-  for (;;) {
-    try {
-      return await runner.call("agent.get", { session })
-    } catch (failure) {
-      if (isOver() || Fault.from(failure).code !== "not_found") throw failure
-    }
-    await pause(tryMs)
+async function agentOf(runner: Runner, session: string): Promise<Agent | undefined> {
+  try {
+    return await runner.call("agent.get", { session })
+  } catch (failure) {
+    if (Fault.from(failure).code === "not_found") return undefined
+    throw failure
   }
 }

@@ -10,6 +10,8 @@ export const auditLimits = {
   /** Entries that wait to be written; then nothing more is done that would have to be. */
   waitingMax: 10_000,
   perWrite: 500,
+  /** What comes within this is written together, unless somebody waits for it: each write waits for the disk, and everybody with it. */
+  gatherMs: 100,
   /** How often numbers taken by another control plane on the same database are counted again. */
   triesMax: 20,
   retryMs: 1_000,
@@ -34,6 +36,7 @@ export class AuditLog implements AsyncDisposable {
   readonly #parts: AuditParts
   readonly #waiting: (AuditFacts & { readonly time: number })[] = []
   readonly #stop = new AbortController()
+  #hurry = (): void => undefined
   #writing: Promise<void> | undefined
   #last: { seq: number; hash: string } | undefined
   #headAt = Number.NEGATIVE_INFINITY
@@ -59,7 +62,10 @@ export class AuditLog implements AsyncDisposable {
 
   /** Resolves when everything added so far is in the database. */
   async written(): Promise<void> {
-    while (this.#writing && !this.#stop.signal.aborted) await this.#writing
+    while (this.#writing && !this.#stop.signal.aborted) {
+      this.#hurry()
+      await this.#writing
+    }
   }
 
   read(after: number, limit: number): Promise<AuditRow[]> {
@@ -111,14 +117,14 @@ export class AuditLog implements AsyncDisposable {
   /** Writes what waits; what cannot be written then is lost, and said to be. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#stop.abort(new Fault("cancelled", "the audit log closes"))
+    this.#hurry()
     await this.#writing
     if (this.#waiting.length > 0) await this.#writeSome().catch((thrown: unknown) => this.#complain(thrown))
     if (this.#last) this.#parts.head.write({ ...this.#last, time: this.#parts.clock.now() })
   }
 
   async #write(): Promise<void> {
-    // What comes in the same turn is written together.
-    await Promise.resolve()
+    await this.#gather()
     while (this.#waiting.length > 0) {
       try {
         await this.#writeSome()
@@ -127,6 +133,17 @@ export class AuditLog implements AsyncDisposable {
         if (!(await this.#pause())) return
       }
     }
+  }
+
+  #gather(): Promise<void> {
+    if (this.#stop.signal.aborted) return Promise.resolve()
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, auditLimits.gatherMs)
+      this.#hurry = () => {
+        clearTimeout(timer)
+        resolve()
+      }
+    })
   }
 
   #complain(thrown: unknown): void {

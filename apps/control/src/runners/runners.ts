@@ -1,4 +1,4 @@
-import { lstat } from "node:fs/promises"
+import { lstatSync, type Stats } from "node:fs"
 import type { Socket } from "node:net"
 import type { Clock } from "@warren/base/clock.ts"
 import { Fault } from "@warren/base/fault.ts"
@@ -142,10 +142,20 @@ class OwnedLink extends RunnerLink<typeof userPlane> {
   }
 
   override async connect(signal?: AbortSignal): Promise<Socket> {
-    const found = await lstat(this.#route.socket).catch(() => undefined)
+    // At once: handing a look at one name to another thread takes longer than the look.
+    const found = lookAt(this.#route.socket)
     if (found && (!found.isSocket() || found.uid !== this.#route.uid)) {
       throw new Fault("unavailable", "your runner's socket is not your runner's", { hint: "tell an administrator" })
     }
     return super.connect(signal)
+  }
+}
+
+function lookAt(path: string): Stats | undefined {
+  try {
+    return lstatSync(path)
+  } catch {
+    // Connecting says what is wrong with it.
+    return undefined
   }
 }

@@ -18,17 +18,29 @@ export class AccessLog {
   readonly #path: string
   readonly #clock: Clock
   readonly #write: (line: string) => void
+  readonly #onLost: (thrown: unknown) => void
+  /** Lines of this turn of the event loop, which leave together. */
+  #lines = ""
   #minute = 0
   #refusals = 0
 
-  constructor(path: string, clock: Clock) {
+  constructor(path: string, clock: Clock, onLost: (thrown: unknown) => void) {
     this.#path = path
     this.#clock = clock
     this.#write = logFile(path, accessLimits.olderFiles)
+    this.#onLost = onLost
   }
 
+  /** Throws when it cannot be written. */
   add(entry: Omit<AccessEntry, "time">): void {
-    this.#write(`${JSON.stringify({ time: new Date(this.#clock.now()).toISOString(), ...entry })}\n`)
+    this.#flush()
+    this.#write(this.#line(entry))
+  }
+
+  /** The same for what is done already: written with others, and what goes wrong is told elsewhere. */
+  note(entry: Omit<AccessEntry, "time">): void {
+    if (this.#lines === "") setImmediate(() => this.#flush())
+    this.#lines += this.#line(entry)
   }
 
   refuse(entry: Omit<AccessEntry, "time">): void {
@@ -39,12 +51,28 @@ export class AccessLog {
 
   /** The newest entries, the newest last. */
   async read(limit: number): Promise<AccessEntry[]> {
+    this.#flush()
     let found: AccessEntry[] = []
     for (const file of logFilesOf(this.#path, accessLimits.olderFiles)) {
       found = [...entriesOf(await tailOf(file)), ...found]
       if (found.length >= limit) break
     }
     return fitting(found.slice(-limit))
+  }
+
+  #line(entry: Omit<AccessEntry, "time">): string {
+    return `${JSON.stringify({ time: new Date(this.#clock.now()).toISOString(), ...entry })}\n`
+  }
+
+  #flush(): void {
+    const lines = this.#lines
+    this.#lines = ""
+    if (lines === "") return
+    try {
+      this.#write(lines)
+    } catch (thrown) {
+      this.#onLost(thrown)
+    }
   }
 
   #summarise(minute: number): void {

@@ -1,5 +1,4 @@
-import { Fault, messageOf } from "@warren/base/fault.ts"
-import type { Log } from "@warren/base/log.ts"
+import { Fault } from "@warren/base/fault.ts"
 import type { Caller } from "@warren/protocol/contract.ts"
 import type { Admission, RpcAsked } from "@warren/protocol/rpc/server.ts"
 import { sessionOf, type Statement, type StatementVerifier } from "@warren/protocol/statement.ts"
@@ -12,7 +11,7 @@ export interface Admitted extends Caller {
 }
 
 /** Lets in what the control plane has signed a statement for, and writes down what it asked. */
-export function admission(verifier: StatementVerifier, access: AccessLog, log: Log): (asked: RpcAsked) => Admission {
+export function admission(verifier: StatementVerifier, access: AccessLog): (asked: RpcAsked) => Admission {
   return (asked) => {
     const { call, in: input } = asked
     const statement = checked(verifier, asked, (reason) => {
@@ -22,7 +21,7 @@ export function admission(verifier: StatementVerifier, access: AccessLog, log: L
     const entry = { user, ...about(call, input), ...(token === undefined ? {} : { token }), statement: id }
     if (asked.isOpen) access.add({ ...entry, result: "opened" })
     const caller: Admitted = { name: user, limits: statement.limits }
-    return { caller, ended: (result) => quietly(log, () => access.add({ ...entry, result })) }
+    return { caller, ended: (result) => access.note({ ...entry, result }) }
   }
 }
 
@@ -45,13 +44,4 @@ const charsMax = 128
 function about(call: string, input: unknown): { call: string; session?: string } {
   const session = sessionOf(call, input)?.slice(0, charsMax)
   return { call: call.slice(0, charsMax), ...(session === undefined ? {} : { session }) }
-}
-
-/** What was done is done: that it could not be written down is told where it can be. */
-function quietly(log: Log, work: () => void): void {
-  try {
-    work()
-  } catch (thrown) {
-    log("error", "access.lost", { message: messageOf(thrown) })
-  }
 }

@@ -10,6 +10,10 @@ import { RpcDoor } from "../rpc-door.ts"
 import { AccessLog } from "./access-log.ts"
 import { openControlDoor } from "./control-door.ts"
 
+const fail = (thrown: unknown): never => {
+  throw thrown
+}
+
 const run = promisify(execFile)
 const [nobody, controlGroup, otherGroup] = [65_534, 54_321, 54_322]
 const plane = {} as UserPlane
@@ -34,7 +38,7 @@ describe.skipIf(process.getuid?.() !== 0)("other accounts on the machine (needs 
     await using folder = await TempFolder.make()
     await chmod(folder.path, 0o755)
     await writeFile(folder.at("statement.pub"), "")
-    const access = new AccessLog(folder.at("access.log"), systemClock)
+    const access = new AccessLog(folder.at("access.log"), systemClock, fail)
     access.add({ user: "alice", call: "x.y", result: "ok" })
     const answered = { contract: userPlane, handlers: plane, log: silentLog, build: "x" }
     await using _ = await RpcDoor.open({ ...answered, path: folder.at("rpc.sock"), caller: { name: "alice" } })

@@ -14,6 +14,10 @@ import { describe, expect, test } from "vitest"
 import { AccessLog, accessLimits } from "./access-log.ts"
 import { openControlDoor } from "./control-door.ts"
 
+const fail = (thrown: unknown): never => {
+  throw thrown
+}
+
 interface Made {
   name: string
   id: string
@@ -34,7 +38,7 @@ class Door implements AsyncDisposable {
     door.folder = door.#scope.use(await TempFolder.make())
     for (const name of names) door.#make(name)
     door.publish(door.key.publicKey)
-    door.access = new AccessLog(door.folder.at("access.log"), door.clock)
+    door.access = new AccessLog(door.folder.at("access.log"), door.clock, fail)
     door.#scope.use(
       await openControlDoor({
         ...{

@@ -37,7 +37,7 @@ export function openControlDoor(options: ControlDoorOptions): Promise<RpcDoor> {
     caller: { name: "" },
     contract: userPlane,
     handlers: limitedPlane(options.plane),
-    admit: admission(verifier, options.access, log),
+    admit: admission(verifier, options.access),
     log: log.with({ door: "control" }),
     build,
   })

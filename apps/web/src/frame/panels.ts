@@ -8,6 +8,8 @@ interface Panels {
   show(panel: number): void
 }
 
+const panels = ".sidebar, .main, .pane"
+
 /** On a phone: which of the panels beside each other is in sight. What is opened is brought there, once it is there. */
 export function usePanels(frame: RefObject<HTMLDivElement | null>): Panels {
   const [path] = useLocation()
@@ -19,12 +21,14 @@ export function usePanels(frame: RefObject<HTMLDivElement | null>): Panels {
     const { current } = frame
     if (!current) return
     const bring = (): void => {
-      current.scrollTo({ left: wanted * current.clientWidth, behavior: "instant" })
+      const panel = current.querySelectorAll(panels)[wanted]
       // The code of what was opened may still be on its way: then there is no such panel yet.
-      if (current.scrollWidth > wanted * current.clientWidth) observer.disconnect()
+      if (!panel?.clientWidth) return
+      observer.disconnect()
+      current.scrollTo({ left: wanted * current.clientWidth, behavior: "instant" })
     }
     const observer = new MutationObserver(bring)
-    observer.observe(current, { childList: true, subtree: true })
+    observer.observe(current, { childList: true, subtree: true, attributeFilter: ["style"] })
     bring()
     return () => observer.disconnect()
     // Another view of the same session is no other place.

@@ -33,7 +33,7 @@ const Line = z.discriminatedUnion("type", [
   }),
   z.object({
     type: z.literal("assistant"),
-    message: z.object({ id: z.string().nullish(), content: Content }),
+    message: z.object({ id: z.string().nullish(), model: z.string().nullish(), content: Content }),
     ...inner,
   }),
   z.object({ type: z.literal("user"), message: z.object({ content: Content }), ...inner }),
@@ -123,7 +123,9 @@ export class StreamJson {
     if (type === "thinking_delta" && thinking) yield { type: "text", text: thinking, part: "reasoning" }
   }
 
-  *#whole({ id, content }: Extract<Line, { type: "assistant" }>["message"]): Generator<AgentEvent, void, void> {
+  *#whole({ id, model, content }: Extract<Line, { type: "assistant" }>["message"]): Generator<AgentEvent, void, void> {
+    // Not said by a model: what went wrong, which the result says as well.
+    if (model === "<synthetic>") return
     const isKnown = id !== undefined && id !== null && id === this.#inPieces
     if (typeof content === "string") return yield this.#text(content)
     for (const block of content) {

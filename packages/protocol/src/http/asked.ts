@@ -12,10 +12,16 @@ export interface Asked<E extends Entry> {
   readonly log: Log
   /** Aborts when the caller goes away. */
   readonly signal: AbortSignal
-  /** Asks the handler of an entry; the input is checked by that entry first. The signal is the request's unless given. */
-  ask(name: string, input: object, signal?: AbortSignal): unknown
+  /** Asks the handler of an entry; the input is checked by that entry first. */
+  ask(name: string, input: object, how?: How): unknown
   /** The name of this entry. */
   readonly name: string
+}
+
+interface How {
+  /** The request's unless given. */
+  readonly signal?: AbortSignal
+  readonly collects?: boolean
 }
 
 export function respond(c: HonoContext, fault: Fault, status: number = faultCodes[fault.code].status): Response {

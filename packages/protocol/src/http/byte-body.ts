@@ -1,10 +1,12 @@
 import { Fault, messageOf } from "@warren/base/fault.ts"
 import type { Context as HonoContext } from "hono"
+import { withoutName } from "../collected.ts"
 import type { Stream } from "../contract.ts"
 import { Chunk, endOfBytes, type Conversation } from "../conversation.ts"
 import { respond, type Asked } from "./asked.ts"
 import { events } from "./events.ts"
 import { partOf, type Part } from "./range.ts"
+import { requestBody } from "./request-body.ts"
 
 type AnyConversation = Conversation<unknown, unknown>
 type Size = NonNullable<Stream["size"]>
@@ -104,7 +106,7 @@ export async function takeBytes(asked: Asked<Stream>, given: Record<string, unkn
   await using conversation = (await asked.ask(asked.name, given)) as AnyConversation
   const answer = lastMessage(conversation)
   // The handler may be done, or have failed, before it has everything.
-  await Promise.race([pour(c.req.raw, conversation), answer])
+  await Promise.race([pour(c, conversation), answer])
   return c.json(withoutName(entry.down.parse(await answer)))
 }
 
@@ -112,7 +114,7 @@ export async function takeBytes(asked: Asked<Stream>, given: Record<string, unkn
 function tellMeanwhile({ c, entry, log }: Asked<Stream>, conversation: AnyConversation): Response {
   return events(c, log, async (send) => {
     await using _ = conversation
-    const poured = pour(c.req.raw, conversation)
+    const poured = pour(c, conversation)
     // A body that breaks off ends what it was for; without its end nothing of it may be kept.
     poured.catch(() => conversation[Symbol.asyncDispose]())
     for (let item = await conversation.next(); item !== undefined; item = await conversation.next()) {
@@ -123,9 +125,8 @@ function tellMeanwhile({ c, entry, log }: Asked<Stream>, conversation: AnyConver
   })
 }
 
-async function pour(request: Request, conversation: AnyConversation): Promise<void> {
-  const chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array> = request.body ?? []
-  for await (const chunk of chunks) await conversation.write(chunk)
+async function pour(c: HonoContext, conversation: AnyConversation): Promise<void> {
+  for await (const chunk of requestBody(c)) await conversation.write(chunk)
   conversation.send(endOfBytes)
 }
 
@@ -140,10 +141,4 @@ async function lastMessage(conversation: AnyConversation): Promise<unknown> {
 export function nameOf(message: unknown): string {
   const { ev } = message as { ev?: unknown }
   return typeof ev === "string" ? ev : "message"
-}
-
-/** The name of a message tells it from others; as the only answer it needs none. */
-export function withoutName(message: unknown): object {
-  const { ev: _, ...rest } = (message ?? {}) as Record<string, unknown>
-  return rest
 }

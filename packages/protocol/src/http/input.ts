@@ -2,6 +2,7 @@ import { TextDecoder } from "node:util"
 import { Fault } from "@warren/base/fault.ts"
 import type { Context as HonoContext } from "hono"
 import { isFeed, isStream, type Entry } from "../contract.ts"
+import { requestBody } from "./request-body.ts"
 
 const bodyBytesMax = 1024 * 1024
 
@@ -23,7 +24,7 @@ function queryOf(c: HonoContext): Record<string, unknown> {
 }
 
 async function readBody(c: HonoContext): Promise<object> {
-  const text = await readText(c.req.raw)
+  const text = await readText(c)
   if (text === "") return {}
   try {
     const value: unknown = JSON.parse(text)
@@ -35,12 +36,11 @@ async function readBody(c: HonoContext): Promise<object> {
 }
 
 /** The body, never more of it than the limit, whatever its headers say. */
-async function readText(request: Request): Promise<string> {
+async function readText(c: HonoContext): Promise<string> {
   const decoder = new TextDecoder("utf-8", { fatal: true })
   let text = ""
   let bytes = 0
-  const chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array> = request.body ?? []
-  for await (const chunk of chunks) {
+  for await (const chunk of requestBody(c)) {
     bytes += chunk.length
     if (bytes > bodyBytesMax) throw new Fault("limit", `the body is over ${bodyBytesMax} bytes`)
     text += decode(decoder, chunk)

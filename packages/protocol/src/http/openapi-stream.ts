@@ -1,6 +1,6 @@
 import { httpOf } from "./path.ts"
 import { isStream, type Entry, type Stream } from "../contract.ts"
-import { resultBytesMax } from "./result.ts"
+import { collectedBytesMax } from "../collected.ts"
 
 type Json = Record<string, unknown>
 
@@ -55,7 +55,7 @@ function resultAnswers(entry: Stream, down: Json): Json {
     additionalProperties: true,
     examples: [{ stdout: "hello\n", stderr: "", truncated: false }],
   }
-  const limit = `At most ${resultBytesMax} bytes of each output; what is not UTF-8 in it is replaced.`
+  const limit = `At most ${collectedBytesMax} bytes of each output; what is not UTF-8 in it is replaced.`
   const result = json(`Everything it said, and the fields of its last message. ${limit}`, schema, down)
   const events =
     "Or, for who accepts them, server-sent events: `stdout`, `stderr` and `pty` with `text` or `base64`, messages by their name, then `end` or `fault`."

@@ -56,12 +56,12 @@ type Unbound = Omit<Asked<Entry>, "entry"> & { readonly isChecked: boolean }
 
 function askedOf<C extends Contract>(options: RouteOptions<C>, name: string, c: HonoContext, caller: Caller): Unbound {
   const gone = untilGone(c.req.raw.signal)
-  const ask = (asked: string, given: object, signal = gone): unknown => {
+  const ask: Unbound["ask"] = (asked, given, { signal = gone, collects } = {}) => {
     const input = options.contract[asked]?.in.safeParse(given)
     if (!input) throw new Fault("internal", `there is no ${asked}`)
     if (!input.success) throw new Fault("invalid", describeIssues(input.error))
     const handler = options.handlers[asked] as (input: unknown, context: Context) => unknown
-    return handler(input.data, { signal, caller, key: keyOf(c) })
+    return handler(input.data, { signal, caller, key: keyOf(c), collects })
   }
   return { c, name, log: options.log, signal: gone, ask, isChecked: options.isChecked ?? false }
 }

@@ -8,7 +8,7 @@ import { isStream, type Contract } from "../contract.ts"
 import { StreamApi } from "../testing/http-system.ts"
 import { userPlane } from "../user-plane.ts"
 import { partOf } from "./range.ts"
-import { resultBytesMax } from "./result.ts"
+import { collectedBytesMax } from "../collected.ts"
 
 const mebibyte = 1024 * 1024
 
@@ -234,11 +234,11 @@ describe("a result", () => {
     served(async (api) => {
       const result = async (times: number) =>
         (await (await api.run("big", { times })).json()) as { stdout: string; truncated: boolean }
-      const fits = Math.floor(resultBytesMax / 2_000)
+      const fits = Math.floor(collectedBytesMax / 2_000)
       const whole = await result(fits)
       expect([Buffer.byteLength(whole.stdout), whole.truncated]).toEqual([fits * 2_000, false])
       const cut = await result(fits + 1)
-      expect([Buffer.byteLength(cut.stdout), cut.truncated]).toEqual([resultBytesMax, true])
+      expect([Buffer.byteLength(cut.stdout), cut.truncated]).toEqual([collectedBytesMax, true])
       expect(cut.stdout).toMatch(/^é+$/)
     }))
 

@@ -117,7 +117,7 @@ class Talk {
   async #run(input: object): Promise<void> {
     const { ask, name } = this.#asked
     try {
-      const conversation = await (ask(name, input, this.#stop.signal) as Promise<AnyConversation>)
+      const conversation = await (ask(name, input, { signal: this.#stop.signal }) as Promise<AnyConversation>)
       await this.#served.run(conversation, this.#stop.signal)
     } finally {
       this.#served.close()

@@ -3,10 +3,12 @@ import type { z } from "zod"
 import { Fault } from "@warren/base/fault.ts"
 import { FrameChannel } from "@warren/base/frame-channel.ts"
 import { decodeJson, isJson } from "@warren/base/frame.ts"
+import { Collected } from "../collected.ts"
 import { isCall, isFeed, type Answer, type Asked, type CallName, type Contract, type FeedName } from "../contract.ts"
-import type { Item, Numbered } from "../contract.ts"
+import type { Item, Numbered, StreamName } from "../contract.ts"
 import { FeedBuffer } from "./feed-buffer.ts"
-import { connectionId, Failed, FeedEnd, FeedItem, Out, rpcLimits, rpcVersion, Welcome } from "./wire.ts"
+import { connectionId, CollectedResult, Failed, FeedEnd, FeedItem, Out, rpcLimits, rpcVersion, Texts } from "./wire.ts"
+import { Welcome } from "./wire.ts"
 
 interface CallOptions {
   readonly signal?: AbortSignal | undefined
@@ -78,6 +80,23 @@ export class RpcClient<C extends Contract> implements AsyncDisposable {
     return checked(name, entry.out, out) as Answer<C, K>
   }
 
+  /** What a stream comes to, without a connection of its own. */
+  async collect<K extends StreamName<C>>(
+    name: K,
+    input: Asked<C, K>,
+    options: Omit<CallOptions, "timeoutMs" | "key"> = {},
+  ): Promise<Collected> {
+    options.signal?.throwIfAborted()
+    const texts = new Map<string, string>()
+    // Long texts come in pieces, and the last piece of each with all the rest.
+    const add = (piece: unknown): void => {
+      for (const [key, text] of Object.entries(Texts.parse(piece))) texts.set(key, (texts.get(key) ?? "") + text)
+    }
+    const out = CollectedResult.parse(await this.#ask(name, input, { ...options, timeoutMs: 0 }, add))
+    for (const [key, text] of texts) out[key] = text + String(out[key])
+    return new Collected(out)
+  }
+
   /** Items until the feed ends. Leaving the loop cancels it. A reader too slow for its buffer gets `resync`. */
   async *feed<K extends FeedName<C>>(
     name: K,
@@ -112,7 +131,12 @@ export class RpcClient<C extends Contract> implements AsyncDisposable {
     return Promise.resolve()
   }
 
-  #ask(name: string, input: unknown, options: CallOptions & { timeoutMs: number }): Promise<unknown> {
+  #ask(
+    name: string,
+    input: unknown,
+    options: CallOptions & { timeoutMs: number },
+    piece?: (item: unknown) => void,
+  ): Promise<unknown> {
     const { signal, timeoutMs } = options
     return new Promise((resolve, reject) => {
       let stopped: { readonly reason: unknown } | undefined
@@ -127,7 +151,7 @@ export class RpcClient<C extends Contract> implements AsyncDisposable {
       const wrong = (): void => finish(() => reject(new Fault("internal", `the call ${name} was answered like a feed`)))
       const pending = this.#enqueue(name, input, options, {
         out: (value) => finish(() => resolve(value)),
-        item: wrong,
+        item: piece === undefined ? wrong : (_, item) => piece(item),
         end: wrong,
         fail: (thrown) => finish(() => reject(thrown)),
       })

@@ -3,6 +3,10 @@ import { isFeed, isStream, type CallName, type Contract, type Entry, type FeedNa
 import type { Context, Handlers, StreamName } from "../contract.ts"
 import type { RpcClient } from "./client.ts"
 import { openStream } from "./stream.ts"
+import { rpcLimits } from "./wire.ts"
+
+/** Results that are waited for at once on the connection of the calls, which have to get through as well. */
+const collectsMax = rpcLimits.inFlightMax / 2
 
 /** How what answers a contract is reached. */
 export interface Reach<C extends Contract> {
@@ -24,6 +28,9 @@ export function remote<C extends Contract>(contract: C, reach: Reach<C>): Handle
     if (isStream(entry)) {
       return async (input: never, context: Context) => {
         const { signal, statement } = options(input, context)
+        const client = context.collects ? await reach.client() : undefined
+        if (client && client.waiting < collectsMax)
+          return client.collect(name as StreamName<C>, input, { signal, statement })
         return openStream(await reach.connect(signal), contract, name as StreamName<C>, input, signal, statement)
       }
     }

@@ -4,6 +4,7 @@ import { Backlog } from "../backlog.ts"
 import type { Stream } from "../contract.ts"
 import { Chunk, type Conversation } from "../conversation.ts"
 import { describeIssues } from "../issues.ts"
+import { untilAborted } from "../until-aborted.ts"
 import { rpcLimits } from "./wire.ts"
 
 /** The most bytes in one frame: one more is its tag. */
@@ -125,15 +126,4 @@ const over = Symbol("nothing more is read")
 /** Waited for by what only a signal ends. One for each: a promise remembers everybody who waits for it. */
 function forever(): Promise<never> {
   return new Promise(() => undefined)
-}
-
-function untilAborted(signal: AbortSignal): { readonly promise: Promise<never>; forget(): void } {
-  let abort = (): void => undefined
-  const promise = new Promise<never>((_, reject) => {
-    abort = () => reject(signal.reason)
-    signal.addEventListener("abort", abort, { once: true })
-  })
-  // Nobody may be listening yet, or any more.
-  promise.catch(() => undefined)
-  return { promise, forget: () => signal.removeEventListener("abort", abort) }
 }

@@ -5,7 +5,8 @@ import { FrameChannel } from "@warren/base/frame-channel.ts"
 import { decodeJson, isJson } from "@warren/base/frame.ts"
 import { messageOf } from "@warren/base/fault.ts"
 import type { Log } from "@warren/base/log.ts"
-import { isFeed, isStream, type Caller, type Context, type Contract, type Entry } from "../contract.ts"
+import { collected } from "../collected.ts"
+import { isFeed, isStream, type Caller, type Context, type Contract, type Entry, type Stream } from "../contract.ts"
 import type { Handlers, Numbered } from "../contract.ts"
 import type { Conversation } from "../conversation.ts"
 import { wireFault } from "../fault.ts"
@@ -267,7 +268,7 @@ export class RpcConnection<C extends Contract> implements AsyncDisposable {
 
   async #answer(request: { id: number; call: string; in: unknown }, context: Context): Promise<void> {
     const entry = this.#entry(request.call)
-    if (isStream(entry)) throw new Fault("unsupported", `${request.call} is a stream: open it on its own connection`)
+    if (isStream(entry)) return this.#collect(request, entry, context)
     const answer = this.#call(request.call, entry, request.in, context)
     if (!isFeed(entry)) return this.#deliver({ id: request.id, out: entry.out.parse(await answer) }, context)
     for await (const { seq, item } of answer as AsyncIterable<Numbered<unknown>>) {
@@ -276,6 +277,24 @@ export class RpcConnection<C extends Contract> implements AsyncDisposable {
     }
     context.signal.throwIfAborted()
     await this.#deliver({ id: request.id, end: true }, context)
+  }
+
+  /** A stream that is asked for like a call: answered with what it comes to. */
+  async #collect(request: { id: number; call: string; in: unknown }, entry: Stream, context: Context): Promise<void> {
+    if (entry.body !== "result")
+      throw new Fault("unsupported", `${request.call} is a stream: open it on its own connection`)
+    const conversation = await (this.#call(request.call, entry, request.in, context) as Promise<AnyConversation>)
+    const result = { ...(await collected(entry, conversation, context.signal)).result }
+    for (const [name, text] of Object.entries(result)) {
+      if (typeof text !== "string") continue
+      const lastAt = Math.max(0, Math.ceil(text.length / rpcLimits.pieceChars) - 1) * rpcLimits.pieceChars
+      for (let at = 0; at < lastAt; at += rpcLimits.pieceChars) {
+        const item = { [name]: text.slice(at, at + rpcLimits.pieceChars) }
+        await this.#deliver({ id: request.id, seq: at, item }, context)
+      }
+      result[name] = text.slice(lastAt)
+    }
+    await this.#deliver({ id: request.id, out: result }, context)
   }
 
   /**

@@ -17,6 +17,8 @@ export const rpcLimits = {
   /** How long a client waits for the peer to say that cancelled work has stopped. */
   cancelMs: 2_000,
   helloMs: 10_000,
+  /** Characters of a text in one message: as JSON a character takes six bytes at most. */
+  pieceChars: 64 * 1024,
   /** How often a caller that is held back is told so. */
   heldMs: 5_000,
 } as const
@@ -57,5 +59,8 @@ export const FeedEnd = z.object({ id: AnswerId, end: z.literal(true) })
 export const Opened = z.object({ id: AnswerId, opened: z.literal(true) })
 /** A message of a stream, in either direction; its bytes are stream frames. */
 export const Say = z.object({ id: AnswerId, say: z.unknown() })
+/** What a stream came to. Texts too long for it came before, as the items of a feed do. */
+export const CollectedResult = z.record(z.string(), z.unknown())
+export const Texts = z.record(z.string(), z.string())
 /** Nothing to act on: what the caller has sent is waiting to be taken. */
 export const Held = z.object({ id: AnswerId, held: z.literal(true) })

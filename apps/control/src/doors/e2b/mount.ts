@@ -1,4 +1,4 @@
-import { IncomingMessage, type Server } from "node:http"
+import { IncomingMessage } from "node:http"
 import type { Duplex } from "node:stream"
 import type { Clock } from "@warren/base/clock.ts"
 import { Fault } from "@warren/base/fault.ts"
@@ -73,7 +73,7 @@ export class E2bMount {
   }
 
   /** Takes what asks for an upgrade at a sandbox; the others go where they went. */
-  guard(server: Pick<Server, "listeners" | "removeAllListeners" | "on">): void {
+  guard(server: Upgrading): void {
     const others = server.listeners("upgrade") as ((request: IncomingMessage, socket: Duplex, head: Buffer) => void)[]
     server.removeAllListeners("upgrade")
     server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
@@ -83,6 +83,13 @@ export class E2bMount {
       else for (const other of others) other.call(server, request, socket, head)
     })
   }
+}
+
+/** What every kind of server has, as far as upgrades go. */
+interface Upgrading {
+  listeners(event: "upgrade"): unknown[]
+  removeAllListeners(event: "upgrade"): unknown
+  on(event: "upgrade", listener: (request: IncomingMessage, socket: Duplex, head: Buffer) => void): unknown
 }
 
 function goneWith({ socket }: IncomingMessage): AbortSignal {

@@ -53,5 +53,7 @@ function saidIn({ role, content }: Body): Said[] {
   const blocks = Array.isArray(content) ? (content as Body[]) : []
   const results = blocks.filter(({ type }) => type === "tool_result")
   if (results.length > 0) return results.map(() => ({ role: "tool" }))
-  return [{ role: "user", text: joined(content) }]
+  // A turn that failed leaves its prompt beside the next one.
+  const texts = blocks.length > 0 ? blocks.map((block) => joined([block])) : [joined(content)]
+  return texts.map((text) => ({ role: "user", text }))
 }
