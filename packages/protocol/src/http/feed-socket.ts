@@ -28,7 +28,7 @@ async function tell(socket: WebSocket, { entry, ask, name, log, c }: Asked<Feed>
     gone.abort(new Fault("cancelled", "the caller went away"))
   })
   try {
-    for await (const { seq, item } of ask(name, given, gone.signal) as AsyncIterable<Numbered<unknown>>)
+    for await (const { seq, item } of ask(name, given, { signal: gone.signal }) as AsyncIterable<Numbered<unknown>>)
       await send(socket, { seq, item: entry.each.parse(item) })
     socket.close(1000)
   } catch (thrown) {
