@@ -16,13 +16,19 @@ export class Chromium implements AsyncDisposable {
     this.#browser = browser
   }
 
-  static async open(): Promise<Chromium> {
+  /** `mapped`: a host and port, and where its connections go instead. */
+  static async open(mapped?: readonly [from: string, to: string]): Promise<Chromium> {
     await mkdir(screenshots, { recursive: true })
-    return new Chromium(await chromium.launch({ executablePath: chromiumPath, args: ["--no-sandbox"] }))
+    const rules = mapped ? [`--host-resolver-rules=MAP ${mapped[0]} ${mapped[1]}`] : []
+    return new Chromium(await chromium.launch({ executablePath: chromiumPath, args: ["--no-sandbox", ...rules] }))
   }
 
   async person(options: Parameters<Browser["newContext"]>[0] = {}): Promise<Person> {
-    const context = await this.#browser.newContext({ viewport: { width: 1280, height: 800 }, colorScheme: "dark", ...options })
+    const context = await this.#browser.newContext({
+      viewport: { width: 1280, height: 800 },
+      colorScheme: "dark",
+      ...options,
+    })
     return new Person(context, await context.newPage())
   }
 
@@ -46,6 +52,11 @@ export class Person implements AsyncDisposable {
       if (message.type() === "error" && !expected.some((known) => known.test(text))) this.complaints.push(text)
     })
     page.on("pageerror", (error) => this.complaints.push(String(error)))
+  }
+
+  /** As another browser could have it: signed in as the same user. */
+  get cookies(): ReturnType<BrowserContext["storageState"]> {
+    return this.#context.storageState()
   }
 
   /** Into a folder that git does not keep. */

@@ -41,6 +41,8 @@ interface AppParts {
   readonly acmeFolder?: string
   /** For clients of E2B. */
   readonly e2b?: E2bMount
+  /** Below which previews have names of their own; empty: none have. */
+  readonly gatewayDomain?: string
   /** What was built of the page; without it there is only the API. */
   readonly page?: BuiltFiles | undefined
   readonly clock: Clock
@@ -71,7 +73,7 @@ export function app(parts: AppParts): Hono {
   app.get("/v1/openapi.json", (c) => sendJson(c, document))
   const page = docsPage(document)
   app.get("/docs", (c) => c.html(page, 200, { "content-security-policy": docsPolicy }))
-  if (parts.page) app.route("/", pageRoutes(parts.page, parts.publicUrl))
+  if (parts.page) app.route("/", pageRoutes(parts.page, parts.publicUrl, parts.gatewayDomain ?? ""))
   app.get("/join", (c) => c.html(joinPage, 200, { "content-security-policy": joinPolicy }))
   const caller = async (request: Request): Promise<Visit> => {
     const visit = visits.of(request)

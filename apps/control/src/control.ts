@@ -3,7 +3,7 @@ import { join } from "node:path"
 import type { Clock } from "@warren/base/clock.ts"
 import type { Log } from "@warren/base/log.ts"
 import { Scope } from "@warren/base/scope.ts"
-import type { ControlPlane } from "@warren/protocol/control-plane.ts"
+import { controlPlane as controlCalls, type ControlPlane } from "@warren/protocol/control-plane.ts"
 import { HttpDoor } from "@warren/mcp/http-door.ts"
 import { StatementSigner } from "@warren/protocol/statement.ts"
 import { userPlane, type UserPlane } from "@warren/protocol/user-plane.ts"
@@ -26,6 +26,7 @@ import { LastUse } from "./login/last-use.ts"
 import { Oidc, type OidcSettings } from "./login/oidc.ts"
 import { Passwords } from "./login/password.ts"
 import { Seal } from "./login/seal.ts"
+import { onceEach } from "./once.ts"
 import { ensureOwner } from "./owner.ts"
 import { hashOf } from "./secret.ts"
 import { routesOf } from "./runners/routes.ts"
@@ -115,18 +116,25 @@ export async function openControl(options: ControlOptions): Promise<Control> {
   const seal = new Seal(key.privateKey.export({ type: "pkcs8", format: "der" }))
   const oidc = options.oidc && new Oidc({ settings: options.oidc, origin, users: store.users, seal, clock })
   const defaults = { sessionsMax: sessionsMaxShown, requestsPerMinute }
-  const controlPlane: ControlPlane = {
+  const desks: ControlPlane = {
     ...accountDesk({ store, doorman, passwords, cookies, watch, clock, hasOidc: oidc !== undefined }),
     ...tokenDesk(store, watch, clock),
     ...userDesk({ store, invites, watch, clock, defaults, routeOf }),
     ...auditDesk(audit),
     ...gatewayDesk(runners.handlers(), key, gatewayDomain, clock),
   }
+  const controlPlane = onceEach(controlCalls, desks, { made: store.made, seal, clock })
   const plane = gate.guard(userPlane, runners.handlers())
   const mcp = scope.use(new HttpDoor({ plane, log, clock, urlOf: (path) => new URL(path, publicUrl).href }))
   const e2bSecret = createHmac("sha256", key.privateKey.export({ type: "pkcs8", format: "der" }))
   const owned = scope.move()
   const parts = { store, audit, watch, lastUse, gate, identity, cookies, doorman, invites, oidc, controlPlane, mcp }
   const gateway = { ownership, alsoPage, gatewayKey: key.publicKey, routeOf }
-  return { ...parts, ...gateway, userPlane: runners.handlers(), e2bSecret: e2bSecret.update("e2b").digest(), [Symbol.asyncDispose]: () => owned.close() }
+  return {
+    ...parts,
+    ...gateway,
+    userPlane: runners.handlers(),
+    e2bSecret: e2bSecret.update("e2b").digest(),
+    [Symbol.asyncDispose]: () => owned.close(),
+  }
 }

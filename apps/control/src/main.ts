@@ -74,7 +74,7 @@ const stop = new AbortController()
 const isStopping = (): boolean => stop.signal.aborted
 const { port, acmeFolder } = config
 const hasTls = tls !== undefined
-const e2b = new E2bMount({ control, domain: config.e2bDomain, clock, log })
+const e2b = scope.use(new E2bMount({ control, domain: config.e2bDomain, clock, log }))
 // Built beside this very file.
 const page = await BuiltFiles.open(join(import.meta.dirname, "web"))
 const { fetch } = app({
@@ -86,6 +86,7 @@ const { fetch } = app({
   port,
   hasTls,
   acmeFolder,
+  gatewayDomain: config.gatewayDomain,
   page,
   clock,
   log,

@@ -18,8 +18,18 @@ export class AccessTokens {
     return this.#make("traffic", sandboxId)
   }
 
-  ofVolume(volume: string): string {
-    return this.#make("volume", volume)
+  /** For the files of a volume, in the name of a key. */
+  ofVolume(key: string, volume: string): string {
+    return key + this.#make("volume", `${key} ${volume}`)
+  }
+
+  /** For what is sent for a build. */
+  ofUpload(key: string, hash: string): string {
+    return this.#make("upload", `${key} ${hash}`)
+  }
+
+  isUpload(given: string, key: string, hash: string): boolean {
+    return isSameText(given, this.ofUpload(key, hash))
   }
 
   #make(what: string, id: string): string {

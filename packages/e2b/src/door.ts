@@ -4,12 +4,12 @@ import type { Log } from "@warren/base/log.ts"
 import type { Context as HonoContext, Hono } from "hono"
 import { AccessTokens } from "./access-token.ts"
 import { apiDoor } from "./api/door.ts"
-import { plainTemplates } from "./api/template-source.ts"
 import { Interpreter } from "./interpreter/interpreter.ts"
 import { Known } from "./known.ts"
 import type { Plane } from "./plane.ts"
 import { Ports } from "./ports/ports.ts"
 import { Sandboxes } from "./sandboxes.ts"
+import { Builds } from "./templates/builds.ts"
 import { Traffic } from "./traffic.ts"
 
 export interface E2bParts {
@@ -23,7 +23,7 @@ export interface E2bParts {
 }
 
 /** Everything clients of E2B talk to. */
-export interface E2bDoor {
+export interface E2bDoor extends Disposable {
   readonly api: Hono
   readonly traffic: Traffic
 }
@@ -34,5 +34,7 @@ export function e2bDoor(parts: E2bParts): E2bDoor {
   const sandboxes = new Sandboxes(parts.clock)
   const shared = { ...parts, tokens, known, sandboxes }
   const ports = new Ports({ tokens, sandboxes, interpreter: new Interpreter(parts.clock) })
-  return { api: apiDoor({ ...shared, templates: plainTemplates }), traffic: new Traffic({ ...shared, ports }) }
+  const builds = new Builds(parts.clock, parts.log)
+  const traffic = new Traffic({ ...shared, ports })
+  return { api: apiDoor({ ...shared, builds }), traffic, [Symbol.dispose]: () => builds[Symbol.dispose]() }
 }

@@ -10,6 +10,7 @@ interface Asked {
   readonly user?: string
   readonly cwd?: string
   readonly timeoutMs?: number
+  readonly env?: Record<string, string>
 }
 
 /** Runs a program of our own in a sandbox: how it ended, and what it said. */

@@ -49,6 +49,11 @@ export async function startOf(flags: AgentFlags, session: string): Promise<Start
   }
 }
 
+/** Whether there is something to be made ready, and so to be shown. */
+export function hasSteps({ repo, identity, persona, instructions }: Start): boolean {
+  return [repo, identity, persona, instructions].some((wish) => wish !== undefined)
+}
+
 function specOf({ agent, command, acp, model }: AgentFlags): Start["spec"] {
   const [one, ...more] = [agent, command, acp].filter((said) => said !== undefined)
   if (one !== undefined && more.length > 0) throw new Fault("invalid", "--agent, --command and --acp: say one of them")

@@ -11,7 +11,7 @@ import { withRunner, type Desk } from "../desk.ts"
 import type { Runner } from "../runner/runner.ts"
 import { record } from "../terminal/table.ts"
 import { verb } from "../verb.ts"
-import { agentFlags, keysFor, startOf, withKeys } from "./agent-wishes.ts"
+import { agentFlags, hasSteps, keysFor, startOf, withKeys } from "./agent-wishes.ts"
 import { showSteps } from "./provision-steps.ts"
 import { given, wishesOf, wishFlags } from "./wishes.ts"
 
@@ -46,9 +46,8 @@ const start = verb({
       const keys = await keysFor(runner, wished)
       const made = await sessionFor(runner, desk, flags, keys)
       desk.output.note(`Session ${made.name}`)
-      const agent = await showSteps(runner, desk, made.id, () =>
-        runner.call("agent.start", { ...wished, session: made.id }),
-      )
+      const begin = () => runner.call("agent.start", { ...wished, session: made.id })
+      const agent = await (hasSteps(wished) ? showSteps(runner, desk, made.id, begin) : begin())
       if (words.prompt === undefined) {
         if (desk.terminal.isInteractive && !flags.detach)
           return chat(runner, desk, { session: made.name, isFull: false })

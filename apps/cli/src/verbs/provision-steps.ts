@@ -10,7 +10,7 @@ type Agent = Answer<typeof userPlane, "agent.get">
 /** The agent of a session has a feed only once it is being started, and nobody tells when that is. */
 const tryMs = 20
 
-/** Starts an agent, and says on the way how far it is. */
+/** Starts an agent for which something is made ready, and says on the way how far that is. */
 export async function showSteps(
   runner: Runner,
   desk: Desk,

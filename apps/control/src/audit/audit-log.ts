@@ -68,8 +68,10 @@ export class AuditLog implements AsyncDisposable {
     }
   }
 
-  read(after: number, limit: number): Promise<AuditRow[]> {
-    return this.#parts.rows.read(after, limit)
+  /** In order: the first ones after a number, or the last ones before one. */
+  read({ after, before }: { after: number; before?: number | undefined }, limit: number): Promise<AuditRow[]> {
+    const { rows } = this.#parts
+    return before === undefined ? rows.read(after, limit) : rows.readLast(before, after, limit)
   }
 
   checkpoint(): Promise<CheckpointRow | undefined> {

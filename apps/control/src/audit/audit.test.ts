@@ -62,6 +62,19 @@ describe("the audit log of a control plane", () => {
     ).toEqual(["invite.create", "invite.redeem"])
   })
 
+  test("tells its end without what was before it", async () => {
+    await using system = await TestControl.open()
+    const token = await system.ownerToken()
+    for (let n = 0; n < 5; n++) await system.ask("/v1/tokens", { token, body: {} })
+    const seqs = async (query: string): Promise<number[]> => {
+      const { body } = await system.ask(`/v1/audit?${query}`, { token })
+      return body.items.map(({ seq }: { seq: number }) => seq)
+    }
+    expect(await seqs("before=9007199254740991&limit=2")).toEqual([4, 5])
+    expect(await seqs("before=4&limit=2")).toEqual([2, 3])
+    expect(await seqs("before=4&after=2")).toEqual([3])
+  })
+
   test("forgets from the front, and says so with a signed checkpoint", async () => {
     await using system = await TestControl.open()
     const token = await system.ownerToken()

@@ -5,10 +5,10 @@ import { shownCheckpoint, shownEntry } from "./shapes.ts"
 
 export function auditDesk(audit: AuditLog): Handlers<typeof auditCalls> {
   return {
-    "audit.list": async ({ after, limit }) => {
+    "audit.list": async ({ after, before, limit }) => {
       await audit.written()
       const checkpoint = await audit.checkpoint()
-      const items = (await audit.read(after, limit)).map(shownEntry)
+      const items = (await audit.read({ after, before }, limit)).map(shownEntry)
       return { items, ...(checkpoint ? { checkpoint: shownCheckpoint(checkpoint) } : {}) }
     },
     "audit.verify": async () => {

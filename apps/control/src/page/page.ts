@@ -6,9 +6,9 @@ const places = /^\/(?:$|(?:join|login|new|images|workspaces|secrets|memories|set
 const session = /^\/s\/[^/]+(?:\/(?:chat|terminal|files|changes|preview|editor|desktop|details|compare))?\/?$/
 
 /** The page: its files, and itself for every path it has something to show for. */
-export function pageRoutes(files: BuiltFiles, publicUrl: URL): Hono {
+export function pageRoutes(files: BuiltFiles, publicUrl: URL, previewDomain: string): Hono {
   const app = new Hono()
-  const policy = policyFor(publicUrl)
+  const policy = policyFor(publicUrl, previewDomain)
   app.get("*", (c, next) => {
     const { pathname } = new URL(c.req.url)
     if (places.test(pathname) || session.test(pathname)) return index(c, files, policy)
@@ -48,7 +48,8 @@ function accepted(c: Context): string {
  * No script but ours, nothing from anywhere else. Style elements may be made by the page, because a terminal draws its colours with
  * them; style attributes may not, so text that an agent writes cannot dress itself up. Previews are framed from names of their own.
  */
-function policyFor({ protocol, host }: URL): string {
+function policyFor({ protocol, port }: URL, previewDomain: string): string {
+  const previews = previewDomain === "" ? "" : ` ${protocol}//*.${previewDomain}${port && `:${port}`}`
   return [
     "default-src 'none'",
     "script-src 'self'",
@@ -58,7 +59,7 @@ function policyFor({ protocol, host }: URL): string {
     "font-src 'self'",
     "connect-src 'self'",
     "worker-src 'self'",
-    `frame-src 'self' ${protocol}//*.${host}`,
+    `frame-src 'self'${previews}`,
     "form-action 'self'",
     "frame-ancestors 'none'",
     "base-uri 'none'",

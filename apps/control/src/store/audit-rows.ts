@@ -49,6 +49,12 @@ export class AuditRows {
     return rows.map(auditOf)
   }
 
+  /** The last ones before a number, in order. */
+  async readLast(before: number, after: number, limit: number): Promise<AuditRow[]> {
+    const sql = "SELECT * FROM audit WHERE seq < ? AND seq > ? ORDER BY seq DESC LIMIT ?"
+    return (await this.#sql.all(sql, [before, after, limit])).map(auditOf).toReversed()
+  }
+
   async checkpoint(): Promise<CheckpointRow | undefined> {
     const [row] = await this.#sql.all("SELECT * FROM audit_checkpoints ORDER BY seq DESC LIMIT 1", [])
     return (

@@ -107,4 +107,19 @@ CREATE TABLE session_owners (
 CREATE INDEX session_owners_by_user ON session_owners (user_id, seen_at);
 `,
   },
+  {
+    // The answer is sealed by the control plane itself: nobody else can put anything there.
+    name: "made with a key",
+    sql: `
+CREATE TABLE made (
+  user_id TEXT NOT NULL REFERENCES users(id) ON DELETE CASCADE CHECK (length(user_id) <= 32),
+  key TEXT NOT NULL CHECK (length(key) = 64),
+  asked TEXT NOT NULL CHECK (length(asked) = 64),
+  answer TEXT NOT NULL CHECK (length(answer) <= 4096),
+  at INTEGER NOT NULL,
+  PRIMARY KEY (user_id, key)
+) STRICT;
+CREATE INDEX made_by_time ON made (at);
+`,
+  },
 ]

@@ -3,7 +3,8 @@ import { Database } from "@warren/base/sqlite/database.ts"
 import { migrations } from "./schema.ts"
 import type { Sql, SqlRow, SqlValue, Write } from "./sql.ts"
 
-const isNote = /^INSERT INTO (?:audit|session_owners) |^UPDATE \w+ SET used_at /
+const isNote =
+  /^(?:INSERT INTO|UPDATE|DELETE FROM) made |^INSERT INTO (?:audit|session_owners) |^UPDATE \w+ SET used_at /
 
 /** The control plane's tables in a file of its own: the default. Nobody else writes to it. */
 export function openSqlite(path: string): Sql {

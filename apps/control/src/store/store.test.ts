@@ -232,6 +232,7 @@ const allowed: Readonly<Record<string, "text" | "integer">> = {
   ...columns("routes", "user_id socket", "uid"),
   ...columns("audit", "user_id via action subject address request result hash", "seq time"),
   ...columns("audit_checkpoints", "hash signature", "seq time"),
+  ...columns("made", "user_id key asked answer", "at"),
   ...columns("session_owners", "session user_id", "seen_at"),
   ...columns("schema_migrations", "name digest", "version applied_at"),
 }

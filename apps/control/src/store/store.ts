@@ -1,5 +1,6 @@
 import { AuditRows } from "./audit-rows.ts"
 import { Invites } from "./invites.ts"
+import { Made } from "./made.ts"
 import { openPostgres } from "./postgres.ts"
 import { SessionOwners } from "./session-owners.ts"
 import { SignIns } from "./sign-ins.ts"
@@ -16,6 +17,7 @@ export interface Store extends AsyncDisposable, Pick<Sql, "version"> {
   readonly invites: Invites
   readonly audit: AuditRows
   readonly sessionOwners: SessionOwners
+  readonly made: Made
 }
 
 /** `where`: a `postgres://` address, or the path of a SQLite file. */
@@ -31,6 +33,7 @@ export function storeOn(sql: Sql): Store {
     invites: new Invites(sql),
     audit: new AuditRows(sql),
     sessionOwners: new SessionOwners(sql),
+    made: new Made(sql),
     get version() {
       return sql.version
     },

@@ -133,7 +133,7 @@ export class TestControl implements AsyncDisposable {
   async token(scopes: readonly string[], more: object = {}, by?: string): Promise<string> {
     const token = by ?? (await this.ownerToken())
     const { status, body } = await this.ask("/v1/tokens", { token, body: { scopes, ...more } })
-    if (status !== 200) throw new Error(JSON.stringify(body))
+    if (status !== 201) throw new Error(JSON.stringify(body))
     return body.token
   }
 

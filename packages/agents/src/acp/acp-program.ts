@@ -6,6 +6,7 @@ import {
   PROTOCOL_VERSION,
   RequestError,
   type ClientConnection,
+  type ContentBlock,
   type InitializeResponse,
   type NewSessionRequest,
   type NewSessionResponse,
@@ -119,12 +120,13 @@ export class AcpProgram implements AsyncDisposable {
   }
 
   /** A turn: told until it has stopped or failed, or until the program is gone. */
-  prompt(sessionId: string, text: string): Inbox<Told> & Disposable {
+  prompt(sessionId: string, texts: readonly string[]): Inbox<Told> & Disposable {
     const inbox = new Inbox<Told>(inboxMax)
     this.#inboxes.set(sessionId, inbox)
     if (!this.isRunning) inbox.close()
+    const prompt: ContentBlock[] = texts.map((text) => ({ type: "text", text }))
     void this.#connection.agent
-      .request(methods.agent.session.prompt, { sessionId, prompt: [{ type: "text", text }] })
+      .request(methods.agent.session.prompt, { sessionId, prompt })
       .then(
         (response) => inbox.push({ type: "stopped", response }),
         // Anything else is the end of the connection, and so of the program.

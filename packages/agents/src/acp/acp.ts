@@ -3,7 +3,7 @@ import { RequestError, type PermissionOptionKind } from "@agentclientprotocol/sd
 import { messageOf } from "@warren/base/fault.ts"
 import type { AgentSpec } from "@warren/protocol/hub/agent-spec.ts"
 import { canceled, failed, type AgentAdapter, type AgentEvent, type Prompt, type TurnEnd } from "../adapter.ts"
-import type { Inbox } from "../inbox.ts"
+import { guidanceOf } from "../guidance.ts"
 import type { Launch } from "../process-group.ts"
 import { ProcessGroups } from "../process-groups.ts"
 import { Questions } from "../questions.ts"
@@ -29,7 +29,7 @@ export class Acp implements AgentAdapter {
   readonly #groups = new ProcessGroups()
   readonly #stop = new AbortController()
   /** Which of its sessions belongs to a channel, and in which program it was used last. */
-  readonly #sessions = new Map<string, { readonly id: string; readonly program: AcpProgram }>()
+  readonly #sessions = new Map<string, Session>()
   #program: Promise<AcpProgram> | undefined
 
   constructor(spec: AcpSpec, env: Readonly<Record<string, string | undefined>>, cwd: string) {
@@ -49,9 +49,9 @@ export class Acp implements AgentAdapter {
     try {
       const program = await this.#running(this.#stop.signal)
       const session = await this.#session(program, prompt.channel)
-      if (prompt.model !== undefined) await program.choose(session, prompt.model)
+      if (prompt.model !== undefined) await program.choose(session.id, prompt.model)
       if (signal.aborted) return yield canceled
-      const end = yield* this.#turn(program, session, prompt, signal)
+      const end = yield* this.#turn(session, prompt, signal)
       yield { ...end, usage: { durationMs: Math.round(performance.now() - begun) } }
     } catch (failure) {
       yield signal.aborted ? canceled : failed("start", messageOf(failure))
@@ -73,15 +73,14 @@ export class Acp implements AgentAdapter {
     await this.#groups[Symbol.asyncDispose]()
   }
 
-  async *#turn(
-    program: AcpProgram,
-    session: string,
-    prompt: Prompt,
-    signal: AbortSignal,
-  ): AsyncGenerator<Event, TurnEnd, void> {
-    using inbox = program.prompt(session, prompt.content)
+  async *#turn(session: Session, prompt: Prompt, signal: AbortSignal): AsyncGenerator<Event, TurnEnd, void> {
+    const { program } = session
+    // The protocol has no place for what an agent is to heed: it is said before what is said first.
+    const guidance = session.hasHeard ? "" : await guidanceOf(this.#launch.env)
+    session.hasHeard = true
+    using inbox = program.prompt(session.id, guidance === "" ? [prompt.content] : [guidance, prompt.content])
     const over = new AbortController()
-    const cancel = (): void => void this.#cancel(program, session, over.signal)
+    const cancel = (): void => void this.#cancel(session, over.signal)
     signal.addEventListener("abort", cancel, { once: true })
     if (signal.aborted) cancel()
     const words = new AcpWords()
@@ -127,8 +126,8 @@ export class Acp implements AgentAdapter {
     yield { type: "question", questionId, text, options: ["allow", "deny", ...options.map(({ name }) => name)] }
   }
 
-  async #cancel(program: AcpProgram, session: string, over: AbortSignal): Promise<void> {
-    program.cancel(session)
+  async #cancel({ program, id }: Session, over: AbortSignal): Promise<void> {
+    program.cancel(id)
     await sleep(cancelMs, undefined, { signal: over }).catch(() => undefined)
     if (!over.aborted) await program.kill()
   }
@@ -149,13 +148,20 @@ export class Acp implements AgentAdapter {
     return program
   }
 
-  async #session(program: AcpProgram, channel: string): Promise<string> {
+  async #session(program: AcpProgram, channel: string): Promise<Session> {
     const known = this.#sessions.get(channel)
-    if (known?.program === program) return known.id
+    if (known?.program === program) return known
     const id = await program.session(this.#cwd, known?.id)
-    this.#sessions.set(channel, { id, program })
-    return id
+    const session = { id, program, hasHeard: id === known?.id }
+    this.#sessions.set(channel, session)
+    return session
   }
+}
+
+interface Session {
+  readonly id: string
+  readonly program: AcpProgram
+  hasHeard: boolean
 }
 
 type Event = Exclude<AgentEvent, TurnEnd>

@@ -1,3 +1,4 @@
+import { guidanceOf } from "../guidance.ts"
 import type { Launch } from "../process-group.ts"
 
 /** Lives on between prompts, speaks in lines as it thinks, and asks on the same lines for what it may not do by itself. */
@@ -16,6 +17,8 @@ const quiet = {
 }
 
 /** Claude Code, started so that it can be driven. What is said about its environment and arguments wins. */
-export function claudeCode({ args, env, ...launch }: Launch): Launch {
-  return { ...launch, args: [...speaking, ...args], env: { ...quiet, ...env } }
+export async function claudeCode({ args, env, ...launch }: Launch): Promise<Launch> {
+  const guidance = await guidanceOf(env)
+  const told = guidance === "" ? [] : ["--append-system-prompt", guidance]
+  return { ...launch, args: [...speaking, ...told, ...args], env: { ...quiet, ...env } }
 }

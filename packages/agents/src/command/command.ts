@@ -22,8 +22,7 @@ export class Command implements AgentAdapter {
 
   constructor(spec: CommandSpec, env: Readonly<Record<string, string | undefined>>, cwd?: string) {
     this.#spec = spec
-    const launch = { cmd: spec.cmd, args: spec.args, env: { ...env, ...spec.env }, cwd: spec.cwd ?? cwd }
-    this.#launch = spec.speaks === "claude" ? claudeCode(launch) : launch
+    this.#launch = { cmd: spec.cmd, args: spec.args, env: { ...env, ...spec.env }, cwd: spec.cwd ?? cwd }
   }
 
   /** Programs are started when they are needed. */
@@ -59,7 +58,8 @@ export class Command implements AgentAdapter {
     const known = this.#programs.get(channel)
     if (known) return known
     const made = new StreamJsonProgram({
-      ...{ launch: this.#launch, groups: this.#groups },
+      launch: async () => (this.#spec.speaks === "claude" ? claudeCode(this.#launch) : this.#launch),
+      groups: this.#groups,
       ...{ permissions: this.#spec.permissions, questions: this.#questions },
     })
     this.#programs.set(channel, made)

@@ -16,7 +16,7 @@ const abortGraceMs = 200
 const complaintCharsMax = 4_096
 
 export interface StreamJsonParts {
-  readonly launch: Launch
+  launch(): Promise<Launch>
   readonly groups: ProcessGroups
   readonly permissions: Policy
   readonly questions: Questions
@@ -24,7 +24,7 @@ export interface StreamJsonParts {
 
 /** A program that speaks stream-json and lives on between turns: one conversation. */
 export class StreamJsonProgram implements AsyncDisposable {
-  readonly #launch: Launch
+  readonly #launch: () => Promise<Launch>
   readonly #groups: ProcessGroups
   readonly #permissions: Policy
   readonly #questions: Questions
@@ -35,7 +35,7 @@ export class StreamJsonProgram implements AsyncDisposable {
   #asked = 0
 
   constructor(parts: StreamJsonParts) {
-    this.#launch = parts.launch
+    this.#launch = () => parts.launch()
     this.#groups = parts.groups
     this.#permissions = parts.permissions
     this.#questions = parts.questions
@@ -125,8 +125,9 @@ export class StreamJsonProgram implements AsyncDisposable {
   async #start() {
     const { sessionId } = this.#words
     // One that died, or had to be ended, goes on where it was.
-    const args = sessionId === undefined ? this.#launch.args : [...this.#launch.args, "--resume", sessionId]
-    const group = await this.#groups.start({ ...this.#launch, args })
+    const launch = await this.#launch()
+    const args = sessionId === undefined ? launch.args : [...launch.args, "--resume", sessionId]
+    const group = await this.#groups.start({ ...launch, args })
     const running = { group, lines: textLines(group.stdout, lineCharsMax), complaint: "" }
     void keepTail(group, (tail) => (running.complaint = tail))
     return running

@@ -1,4 +1,5 @@
 import type { AgentSpec } from "@warren/protocol/hub/agent-spec.ts"
+import { guidanceFiles } from "../guidance.ts"
 import type { Launch } from "../process-group.ts"
 
 export type OpenCodeSpec = Extract<AgentSpec, { adapter: "opencode" }>
@@ -75,6 +76,8 @@ export function instructionsPathOf(folder: string): string {
 function configurationOf(spec: OpenCodeSpec, models: readonly string[], env: Environment, folder: string): object {
   const provider = Object.fromEntries(providersOf(spec, models, env))
   const [first] = models
+  const own = spec.instructions === undefined ? [] : [instructionsPathOf(folder)]
+  const instructions = [...guidanceFiles(env), ...own]
   return {
     // What a person takes back is what was said; files stay as they are, and no second history of them is kept.
     snapshot: false,
@@ -83,7 +86,7 @@ function configurationOf(spec: OpenCodeSpec, models: readonly string[], env: Env
     permission: permissionsOf(spec.permissions),
     ...(Object.keys(provider).length > 0 ? { provider, enabled_providers: Object.keys(provider) } : {}),
     ...(first === undefined ? {} : { model: first, small_model: first }),
-    ...(spec.instructions === undefined ? {} : { instructions: [instructionsPathOf(folder)] }),
+    ...(instructions.length === 0 ? {} : { instructions }),
     ...spec.config,
   }
 }

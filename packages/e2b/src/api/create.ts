@@ -4,7 +4,10 @@ import { Egress, Network, wayOut } from "../network.ts"
 import type { Plane, Session } from "../plane.ts"
 import { labelsOf, type Settings } from "../settings.ts"
 import { mounts } from "./mounts.ts"
-import { prepared, type Templates } from "./template-source.ts"
+import type { Clock } from "@warren/base/clock.ts"
+import { sourceOf } from "../templates/sources.ts"
+import { readAbout, startProgram } from "../templates/start.ts"
+import type { Sandboxes } from "../sandboxes.ts"
 
 const seconds = z.number().min(0)
 
@@ -31,22 +34,26 @@ const usual = { cpus: 2, memoryBytes: 512 * 1024 * 1024, pidsMax: 1024 } as cons
 export interface Creation {
   readonly plane: Plane
   readonly key: string
-  readonly templates: Templates
+  readonly sandboxes: Sandboxes
+  readonly clock: Clock
   /** Where a client says nothing. */
   readonly timeoutS: number
 }
 
 /** A new session that is what was wished for. */
-export async function create(wished: Wished, { plane, key, templates, timeoutS }: Creation): Promise<Session> {
-  if (wished.iam != null) throw new Fault("unsupported", "iam: sandboxes have no tokens of other clouds")
-  const source = await templates.find(plane, wished.templateID)
+export async function create(wished: Wished, creation: Creation): Promise<Session> {
+  const { plane, key, timeoutS } = creation
+  if (wished.iam !== undefined && wished.iam !== null)
+    throw new Fault("unsupported", "iam: sandboxes have no tokens of other clouds")
+  const { origin, isTemplate } = await sourceOf(plane, wished.templateID)
   const volumes = wished.volumeMounts ?? []
   const settings = settingsFor(wished, key, timeoutS)
   const session = await plane.call("session.create", {
-    ...source.origin,
-    labels: labelsOf({ ...settings, ...source.start }, wished.metadata ?? {}),
+    ...origin,
+    labels: labelsOf(settings, wished.metadata ?? {}),
     env: wished.envVars ?? {},
-    limits: { ...usual, ...source.limits },
+    // What was built or frozen has limits of its own.
+    limits: origin.from === undefined ? usual : {},
     network: wayOut(wished.network ?? {}, wished.allow_internet_access),
     lifeMs: Math.max(1_000, Math.ceil(settings.timeoutS * 1000)),
     lifeAction: lifeActionOf(wished),
@@ -54,13 +61,25 @@ export async function create(wished: Wished, { plane, key, templates, timeoutS }
   })
   try {
     await mounts.place(plane, session, volumes)
-    await prepared(plane, session, source)
+    return isTemplate ? await prepared(session, wished, creation) : session
   } catch (thrown) {
     // Nobody would ever hear of a sandbox that was made but not told.
     await plane.call("session.delete", { id: session.id })
     throw thrown
   }
-  return session
+}
+
+/** As its template says: its variables, where its programs start and as whom, and its own program running. */
+async function prepared(session: Session, wished: Wished, { plane, sandboxes, clock }: Creation): Promise<Session> {
+  const sandbox = sandboxes.shown(session)
+  if (!sandbox) throw new Fault("conflict", "the sandbox has ended already")
+  const about = await readAbout(plane, sandbox)
+  const { cwd, user } = about
+  const env = { ...about.env, ...wished.envVars }
+  const start = { ...(cwd === undefined ? {} : { cwd }), ...(user === undefined ? {} : { user }) }
+  await sandboxes.change(plane, sandbox, start, { env })
+  await startProgram(plane, session.id, { ...about, env }, clock)
+  return plane.call("session.get", { id: session.id })
 }
 
 function lifeActionOf({ autoPause, autoPauseMemory }: Wished): "stop" | "pause" | "hibernate" {

@@ -1,3 +1,4 @@
+import type { Clock } from "@warren/base/clock.ts"
 import { Fault, messageOf } from "@warren/base/fault.ts"
 import type { Log } from "@warren/base/log.ts"
 import { Hono, type Context as HonoContext } from "hono"
@@ -10,13 +11,17 @@ import type { Plane } from "../plane.ts"
 import { apiRefusal } from "../refusal.ts"
 import type { Sandboxes } from "../sandboxes.ts"
 import { sandboxRoutes } from "./sandbox-routes.ts"
-import type { Templates } from "./template-source.ts"
+import { metricRoutes } from "./metric-routes.ts"
+import { templateRoutes } from "./template-routes.ts"
+import { volumeRoutes } from "./volume-routes.ts"
+import type { Builds } from "../templates/builds.ts"
 
 const bodyBytesMax = 1024 * 1024
 
 export interface ApiParts {
   readonly sandboxes: Sandboxes
-  readonly templates: Templates
+  readonly builds: Builds
+  readonly clock: Clock
   readonly tokens: AccessTokens
   readonly known: Known
   /** Behind which sandboxes have host names; empty where they have none. */
@@ -24,6 +29,8 @@ export interface ApiParts {
   readonly log: Log
   /** Whoever shows a key, and which. */
   asking(c: HonoContext): Promise<{ readonly plane: Plane; readonly key: string }>
+  /** In the name of a key that is not shown; undefined when it counts no more. */
+  within(request: Request, key: string): Promise<Plane | undefined>
 }
 
 /** One request, by somebody known. */
@@ -34,6 +41,9 @@ export interface Visit {
   readonly c: HonoContext
   json<S extends z.ZodType>(schema: S): Promise<z.output<S>>
 }
+
+/** For what shows itself who it is. */
+export type Open = (route: string, handle: (c: HonoContext) => Promise<Response>) => void
 
 export type On = (route: string, handle: (visit: Visit) => Promise<Response>) => void
 
@@ -57,7 +67,14 @@ export function apiDoor(parts: ApiParts): Hono {
     })
   }
   door.get("/health", (c) => c.body(null, 204))
+  const open: Open = (route, handle) => {
+    const [method = "", path = ""] = route.split(" ")
+    door.on(method, path, handle)
+  }
+  metricRoutes(on, parts)
   sandboxRoutes(on, parts)
+  templateRoutes(on, open, parts)
+  volumeRoutes(on, open, parts)
   door.all("*", (c) => {
     throw new Fault("not_found", `there is no ${c.req.method} ${c.req.path}`)
   })

@@ -21,7 +21,7 @@ export function sandboxRoutes(on: On, parts: ApiParts): void {
     const prefix = version === "v1" ? "" : "/v2"
     on(`POST ${prefix}/sandboxes`, async ({ plane, key, json, c }) => {
       const wished = await json(Wished)
-      const made = await create(wished, { plane, key, templates: parts.templates, timeoutS: timeoutS[version] })
+      const made = await create(wished, { ...parts, plane, key, timeoutS: timeoutS[version] })
       return c.json(told(parts, made), 201)
     })
     on(`POST ${prefix}/sandboxes/:id/connect`, connect(parts))

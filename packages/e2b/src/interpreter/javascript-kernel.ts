@@ -58,8 +58,8 @@ function withoutImports(code) {
     return parts.join("; ")
   }
   return code
-    .replace(/^[ \t]*import\s+([^"'()]+?)\s+from\s+(["'][^"']+["'])\s*;?/gm, (_, names, source) => from(names, source))
-    .replace(/^[ \t]*import\s+(["'][^"']+["'])\s*;?/gm, "await import($1);")
+    .replace(/^[ \t]*import\s+([^"'()]+?)\s+from\s+(["'][^"']+["'])[ \t]*;?/gm, (_, names, source) => from(names, source) + ";")
+    .replace(/^[ \t]*import\s+(["'][^"']+["'])[ \t]*;?/gm, "await import($1);")
 }
 
 function evaluate(code) {

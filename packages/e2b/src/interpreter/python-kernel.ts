@@ -158,6 +158,9 @@ def handle(asked):
 
 
 offer_display()
+# Line by line, as it is printed.
+for stream in (sys.stdout, sys.stderr):
+    stream.reconfigure(line_buffering=True, errors="replace")
 while True:
     # What comes between two cells is for nobody.
     signal.signal(signal.SIGINT, signal.SIG_IGN)

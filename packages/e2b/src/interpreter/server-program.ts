@@ -11,7 +11,7 @@ MARK = b"\0warren-end\0"
 CONTEXTS_MAX = 64
 BODY_MAX = 16 * 1024 * 1024
 COMMANDS = {
-    "python": ["python3", "-u", os.path.join(HERE, "kernel.py")],
+    "python": ["python3", os.path.join(HERE, "kernel.py")],
     "javascript": ["node", os.path.join(HERE, "kernel.cjs")],
 }
 NAMES = {"python": "python", "py": "python", "python3": "python", "javascript": "javascript", "js": "javascript"}

@@ -29,6 +29,12 @@ export const auditCalls = contract({
     doc: "What users did and tried, in order. `GET /v1/audit/export` gives all of it as JSON lines.",
     in: z.object({
       after: z.coerce.number().int().min(0).default(0),
+      before: z.coerce
+        .number()
+        .int()
+        .min(1)
+        .optional()
+        .meta({ description: "The last ones before this number, instead of the first ones; still in order." }),
       limit: z.coerce.number().int().min(1).max(1_000).default(100),
     }),
     out: z.object({ items: z.array(AuditEntry), checkpoint: AuditCheckpoint.optional() }),

@@ -43,6 +43,7 @@ export const tokenCalls = contract({
     since: 1,
     scope: "account:write",
     http: "POST /v1/tokens",
+    makes: true,
     doc: "Make a token for a program. It is told once, here; only its hash is kept.",
     in: z.object({
       label: TokenLabel.default("token"),

@@ -47,6 +47,7 @@ export const userCalls = contract({
     since: 1,
     scope: "admin",
     http: "POST /v1/users",
+    makes: true,
     doc: "Make a user. They sign in with an invite made for their name, or with OIDC.",
     in: z.object({ ...named, role: Role.default("member") }),
     out: User,
@@ -103,6 +104,7 @@ export const userCalls = contract({
     since: 1,
     scope: "admin",
     http: "POST /v1/invites",
+    makes: true,
     doc: "Make an invite. Its code is told once, here.",
     in: z.object({
       role: Role.default("member"),

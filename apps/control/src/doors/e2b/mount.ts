@@ -25,7 +25,7 @@ const prefix = "/e2b"
 const ownKey = "0".repeat(20)
 
 /** Where clients of E2B come in. What they ask goes through the same gate as everything else. */
-export class E2bMount {
+export class E2bMount implements Disposable {
   /** The control API: below `/e2b`, and at `api.<domain>`. */
   readonly api: Hono
   /** Of everything that comes in, for the app to begin. */
@@ -33,6 +33,7 @@ export class E2bMount {
   readonly #parts: MountParts
   readonly #plane: UserPlane
   readonly #traffic: Traffic
+  readonly #door: Disposable
 
   constructor(parts: MountParts) {
     this.#parts = parts
@@ -40,9 +41,10 @@ export class E2bMount {
     const { control, domain, clock, log } = parts
     const asking = (c: HonoContext) => this.#asking(c)
     const within = (request: Request | IncomingMessage, key: string) => this.#within(request, key)
-    const { api, traffic } = e2bDoor({ secret: control.e2bSecret, domain, clock, log, asking, within })
-    this.api = api
-    this.#traffic = traffic
+    const door = e2bDoor({ secret: control.e2bSecret, domain, clock, log, asking, within })
+    this.api = door.api
+    this.#traffic = door.traffic
+    this.#door = door
   }
 
   /** Takes what is for a sandbox, by header or by host name, and what is for `api.<domain>`. */
@@ -54,6 +56,10 @@ export class E2bMount {
     const { domain } = this.#parts
     if (domain !== "" && c.req.header("host") === `api.${domain}`) return this.api.fetch(c.req.raw, c.env)
     return next()
+  }
+
+  [Symbol.dispose](): void {
+    this.#door[Symbol.dispose]()
   }
 
   async #asking(c: HonoContext) {

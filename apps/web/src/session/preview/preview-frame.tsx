@@ -82,8 +82,7 @@ export function PreviewFrame({ session, tunnel }: PreviewFrameProps): ReactEleme
 
 async function entryFor(session: string, { name, port }: Tunnel, signal?: AbortSignal): Promise<Entry> {
   const input = { id: session, port }
-  const answer = await http.call("POST /v1/sessions/{id}/gateway-token", input, { signal })
-  const { token, session: id, domain = location.hostname } = answer as typeof answer & { readonly domain?: string }
+  const { token, session: id, domain } = await http.call("POST /v1/sessions/{id}/gateway-token", input, { signal })
   return { url: `/s/${id}/t/${name}/?token=${encodeURIComponent(token)}`, domain }
 }
 

@@ -1,0 +1,192 @@
+import type { Output } from "@warren/sdk/routes.ts"
+import { useState, type FormEvent, type ReactElement } from "react"
+import { Link, useLocation } from "wouter"
+import { usePages } from "../data/pages.ts"
+import { queries, useAsk } from "../data/query.ts"
+import { putSession, useSession } from "../data/sessions.ts"
+import { Button } from "../parts/button.tsx"
+import { Confirm } from "../parts/confirm.tsx"
+import { Dialog } from "../parts/dialog.tsx"
+import { EmptyState } from "../parts/empty-state.tsx"
+import { Field } from "../parts/field.tsx"
+import { bytes, When } from "../parts/when.tsx"
+import { List, More, Page } from "./page.tsx"
+
+type Workspace = Output<"GET /v1/workspaces">["items"][number]
+
+const route = "GET /v1/workspaces"
+const gibibyte = 2 ** 30
+
+/** Folders that outlive sessions. */
+export default function Workspaces(): ReactElement {
+  const pages = usePages(route, {})
+  const [isAdding, add] = useState(false)
+  const button = (
+    <Button icon="plus" kind="main" onClick={() => add(true)}>
+      New workspace
+    </Button>
+  )
+  return (
+    <Page
+      action={pages.items?.length ? button : undefined}
+      said="Folders that outlive sessions. A session that is given one finds it at /workspace."
+      title="Workspaces"
+    >
+      <List
+        {...pages}
+        empty={
+          <EmptyState action={button} title="No workspaces yet">
+            What a session writes goes with it; what it writes into a workspace stays for the next one.
+          </EmptyState>
+        }
+      >
+        {(items) => <WorkspaceTable items={items} />}
+      </List>
+      <More pages={pages} />
+      {isAdding && <WorkspaceDialog close={() => add(false)} />}
+    </Page>
+  )
+}
+
+function WorkspaceTable({ items }: { readonly items: readonly Workspace[] }): ReactElement {
+  const [doomed, doom] = useState<Workspace>()
+  const remove = useAsk("DELETE /v1/workspaces/{name}", { renews: [route], done: () => doom(undefined) })
+  return (
+    <div className="table-room">
+      <table className="table">
+        <thead>
+          <tr>
+            <th>Name</th>
+            <th>Holds</th>
+            <th>In</th>
+            <th className="wide-only">Made</th>
+            <th>
+              <span className="unseen">Actions</span>
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {items.map((one) => (
+            <WorkspaceRow doom={doom} key={one.name} workspace={one} />
+          ))}
+        </tbody>
+      </table>
+      {doomed && (
+        <Confirm
+          act="Delete it"
+          close={() => doom(undefined)}
+          isBusy={remove.isPending}
+          title={`Delete ${doomed.name}?`}
+          yes={() => remove.mutate({ name: doomed.name })}
+        >
+          Everything in it goes.
+          {doomed.holders.length > 0 && " A session has it: that one has to be deleted first."}
+        </Confirm>
+      )}
+    </div>
+  )
+}
+
+interface RowProps {
+  readonly workspace: Workspace
+  doom(workspace: Workspace): void
+}
+
+function WorkspaceRow({ workspace, doom }: RowProps): ReactElement {
+  const { name, usedBytes, limitBytes, limit, holders, createdAt } = workspace
+  const [, go] = useLocation()
+  const measure = useAsk("GET /v1/workspaces/{name}/usage", {
+    done: () => void queries.invalidateQueries({ queryKey: [route] }),
+  })
+  const open = useAsk("POST /v1/sessions", {
+    done: (session) => {
+      putSession(session.id, session)
+      go(`/s/${session.name}/files`)
+    },
+  })
+  return (
+    <tr>
+      <td>{name}</td>
+      <td className="soft">
+        {usedBytes === undefined ? "not measured" : bytes(usedBytes)}
+        {limit !== "none" && ` of ${bytes(limitBytes)}`}
+      </td>
+      <td>
+        {holders.length === 0 ? (
+          <span className="soft">no session</span>
+        ) : (
+          holders.map((id) => <Holder id={id} key={id} />)
+        )}
+      </td>
+      <td className="soft wide-only">
+        <When at={createdAt} />
+      </td>
+      <td className="ends">
+        <Button
+          aria-label={`Measure ${name}`}
+          icon="refresh"
+          isBusy={measure.isPending}
+          kind="quiet"
+          onClick={() => measure.mutate({ name })}
+          size="small"
+        />
+        <Button isBusy={open.isPending} kind="quiet" onClick={() => open.mutate({ workspace: name })} size="small">
+          Open in a session
+        </Button>
+        <Button aria-label={`Delete ${name}`} icon="trash" kind="quiet" onClick={() => doom(workspace)} size="small" />
+      </td>
+    </tr>
+  )
+}
+
+function Holder({ id }: { readonly id: string }): ReactElement {
+  const session = useSession(id)
+  return (
+    <>
+      <Link href={`/s/${session?.name ?? id}`}>{session?.name ?? id}</Link>{" "}
+    </>
+  )
+}
+
+function WorkspaceDialog({ close }: { close(): void }): ReactElement {
+  const [name, setName] = useState("")
+  const [gigabytes, setGigabytes] = useState("")
+  const make = useAsk("POST /v1/workspaces", { renews: [route], isQuiet: true, done: close })
+  const send = (event: FormEvent): void => {
+    event.preventDefault()
+    make.mutate({ name, ...(gigabytes === "" ? {} : { limitBytes: Math.round(Number(gigabytes) * gibibyte) }) })
+  }
+  return (
+    <Dialog close={close} title="New workspace">
+      <form className="stack" onSubmit={send}>
+        <Field
+          autoFocus
+          name="Name"
+          onChange={({ target }) => setName(target.value)}
+          pattern="[a-z0-9]([a-z0-9\-]*[a-z0-9])?"
+          placeholder="my-project"
+          required
+          said="Lower-case letters, digits and dashes."
+          value={name}
+          wrong={make.error?.message}
+        />
+        <Field
+          inputMode="decimal"
+          min={0}
+          name="At most, in GiB"
+          onChange={({ target }) => setGigabytes(target.value)}
+          placeholder="as usual"
+          step="any"
+          type="number"
+          value={gigabytes}
+        />
+        <div className="ends">
+          <Button onClick={close}>Not now</Button>
+          <Button isBusy={make.isPending} kind="main" type="submit">
+            Make it
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  )
+}
