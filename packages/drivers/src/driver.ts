@@ -74,6 +74,8 @@ export interface Sandbox {
   readonly id: SandboxId
   /** Resolves when it has ended, however it ended. */
   readonly ended: Promise<void>
+  /** What the kernel says of init at this moment, which costs next to nothing: it has not ended and was not stopped. */
+  isRunning(): boolean
   /** A new connection to init: one operation. */
   connect(signal?: AbortSignal): Promise<Duplex>
   posture(): Promise<Posture>

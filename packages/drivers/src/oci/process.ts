@@ -3,13 +3,30 @@ import { join } from "node:path"
 
 /** When a process started, in the kernel's ticks: with its pid, a name that is never used twice. Undefined when it is gone. */
 export function startTicksOf(pid: number): string | undefined {
+  return fieldsOf(pid)?.[19]
+}
+
+/** From the third on. */
+function fieldsOf(pid: number): string[] | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "utf8")
     // The second field is the program's name, in brackets, and may hold anything, brackets too.
-    return stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19]
+    return stat.slice(stat.lastIndexOf(")") + 2).split(" ")
   } catch {
     return undefined
   }
+}
+
+/** What the kernel does with a process: `R`, `S`, …; a stopped one is `T`, one that has ended `Z`. Undefined: there is none. */
+export function stateOf({
+  pid,
+  startTicks,
+}: {
+  readonly pid: number
+  readonly startTicks: string
+}): string | undefined {
+  const fields = fieldsOf(pid)
+  return fields?.[19] === startTicks ? fields[0] : undefined
 }
 
 /**

@@ -8,7 +8,7 @@ import type { SandboxId } from "../sandbox-spec.ts"
 import type { Cgroup } from "./cgroup/cgroup.ts"
 import type { ProcessName } from "./launcher.ts"
 import { measure } from "./measure.ts"
-import { startTicksOf } from "./process.ts"
+import { startTicksOf, stateOf } from "./process.ts"
 
 interface SandboxParts {
   readonly id: SandboxId
@@ -52,6 +52,10 @@ export class OciSandbox implements Sandbox, Pausable {
       diskBytes: await this.#parts.diskUsage(),
       oomKills: this.oomKills(),
     }
+  }
+
+  isRunning(): boolean {
+    return !"TtZX".includes(stateOf(this.#parts.process) ?? "X")
   }
 
   oomKills(): number {

@@ -5,6 +5,7 @@ import type { Pausable, Sandbox, SandboxStats } from "../driver.ts"
 import type { Cgroup } from "../oci/cgroup/cgroup.ts"
 import { diskUsage } from "../oci/disk-usage.ts"
 import type { ProcessName } from "../oci/launcher.ts"
+import { stateOf } from "../oci/process.ts"
 import type { Posture } from "../posture.ts"
 import type { SandboxId } from "../sandbox-spec.ts"
 import { measure } from "./measure.ts"
@@ -55,6 +56,10 @@ export class ProcessSandbox implements Sandbox, Pausable {
       diskBytes: await diskUsage(this.#parts.data),
       oomKills: this.oomKills(),
     }
+  }
+
+  isRunning(): boolean {
+    return !"TtZX".includes(stateOf(this.#parts.init) ?? "X")
   }
 
   oomKills(): number {

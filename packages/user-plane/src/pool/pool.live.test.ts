@@ -59,6 +59,22 @@ describe("the pool", () => {
     await eventually(() => ready(engine) >= 2)
   })
 
+  test("does not hand out one that was stopped, or that has stopped to answer", async () => {
+    const engine = await home.open({ poolBytes: 16 * megabyte, poolLeast: 2 })
+    await eventually(() => ready(engine) === 2)
+    const waiting = (): string[] => engine.store.sandboxes().map(({ id }) => id)
+    const stopped = waiting()
+    const stopAll = (): void => {
+      for (const id of waiting()) process.kill(initPid(join(home.root, "oci"), id), "SIGSTOP")
+    }
+    stopAll()
+    await engine.pool.check()
+    await eventually(() => waiting().length === 2 && !waiting().some((id) => stopped.includes(id)))
+    await eventually(() => ready(engine) === 2)
+    stopAll()
+    expect((await create(engine)).acquireSource).toBe("cold")
+  })
+
   test("follows what is asked for, within its budget", async () => {
     const engine = await home.open({ poolBytes: 4 * megabyte, poolLeast: 0 })
     const first = await Promise.all(Array.from({ length: 6 }, () => create(engine, { network: { mode: "none" } })))

@@ -56,25 +56,27 @@ export class Pool {
   readonly #fills = new Set<Promise<void>>()
   readonly #tick: NodeJS.Timeout
   #calm: NodeJS.Timeout | undefined
+  #checking: Promise<void> | undefined
 
   constructor(options: PoolOptions) {
     this.#options = options
     if (options.usual) this.#shelf(options.usual)
-    this.#tick = setInterval(() => this.#balance(), tickMs)
+    this.#tick = setInterval(() => {
+      this.#balance()
+      this.#checking ??= this.check().finally(() => (this.#checking = undefined))
+    }, tickMs)
     this.#tick.unref()
   }
 
-  /** One that waits and answers, or undefined: then the caller makes one. */
-  async take(plan: Plan, signal: AbortSignal): Promise<Live | undefined> {
+  /** One that waits and runs, or undefined: then the caller makes one. */
+  take(plan: Plan, signal: AbortSignal): Live | undefined {
     const shelf = this.#shelf(plan)
     shelf.demand.note(this.#options.clock.monotonic())
     this.#balanceSoon()
+    signal.throwIfAborted()
     for (let live = shelf.ready.pop(); live; live = shelf.ready.pop()) {
-      const isGood = await answers(live)
-      // Nobody has used it: whoever comes next can have it.
-      if (isGood && signal.aborted) this.add(live)
-      signal.throwIfAborted()
-      if (isGood) {
+      // Asking it anything would cost as much as the first command; whether it answers was asked a moment ago.
+      if (live.sandbox.isRunning()) {
         shelf.hits++
         return live
       }
@@ -124,11 +126,27 @@ export class Pool {
     clearInterval(this.#tick)
     clearTimeout(this.#calm)
     this.#stop.abort()
+    await this.#checking
     await Promise.all(this.#fills)
     for (const shelf of this.#shelves.values()) {
       for (const live of shelf.ready.splice(0)) this.#drop(live)
     }
     await Promise.all(this.#fills)
+  }
+
+  /** What waits and does not answer goes. */
+  async check(): Promise<void> {
+    for (const shelf of this.#shelves.values()) {
+      for (const live of [...shelf.ready]) {
+        if (this.#stop.signal.aborted) return
+        const isGood = await answers(live)
+        const at = shelf.ready.indexOf(live)
+        if (isGood || at < 0) continue
+        shelf.ready.splice(at, 1)
+        this.#drop(live)
+        this.#balanceSoon()
+      }
+    }
   }
 
   #shelf(plan: Plan): Shelf {

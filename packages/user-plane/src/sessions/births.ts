@@ -31,7 +31,7 @@ export class Births {
     const { book, pool, clock } = this.#parts
     book.checkFree(record)
     const begun = clock.monotonic()
-    const waiting = from === undefined ? await pool.take(record.plan, signal) : undefined
+    const waiting = from === undefined ? pool.take(record.plan, signal) : undefined
     return waiting ? this.#admit(record, waiting, begun) : this.#start(record, from, begun, signal)
   }
 
