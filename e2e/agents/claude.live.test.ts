@@ -82,7 +82,7 @@ describe("Claude Code", () => {
       expect(readFileSync(folder.at("shown.txt"), "utf8")).toBe("good morning world\n")
 
       const refused = await turn(adapter, prompted(bash(`rm ${file}`), { text: "I could not." }), "deny")
-      expect(refused.filter(({ type }) => type === "tool").at(-1)).toMatchObject({ status: "error" })
+      expect(refused.findLast(({ type }) => type === "tool")).toMatchObject({ status: "error" })
       expect(readFileSync(file, "utf8")).toBe("good morning world\n")
     },
     slowMs,

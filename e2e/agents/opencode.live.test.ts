@@ -110,10 +110,7 @@ describe("OpenCode", () => {
       if (asked.model === "first" && asked.results > 0) return { status: 401, message: "expired" }
       return asked.model === "second" ? { text: `went on after ${asked.said}` } : dueStep(asked)
     })
-    await using adapter = openCode(
-      { models: ["openai/first", "openai/second"] },
-      { OPENAI_BASE_URL: `${own.url}/v1` },
-    )
+    await using adapter = openCode({ models: ["openai/first", "openai/second"] }, { OPENAI_BASE_URL: `${own.url}/v1` })
     const file = folder.at("once")
     const events = await turn(adapter, prompted(bash(`echo x >> ${file}`), { text: "done" }))
     expect(events.filter(isTool)).toMatchObject([{ status: "pending" }, { status: "running" }, { status: "completed" }])
@@ -136,7 +133,7 @@ describe("OpenCode", () => {
 
     const crashed = await turn(adapter, prompted(bash("kill -9 $PPID; sleep 1000"), { text: "no" }))
     expect(crashed.at(-1)).toMatchObject({ reason: "error", cause: "transport" })
-    expect(crashed.filter(isTool).at(-1)).toMatchObject({ status: "error" })
+    expect(crashed.findLast(isTool)).toMatchObject({ status: "error" })
     expect(textIn(await turn(adapter, "after the crash"))).toBe("heard 4")
 
     const { signal } = new AbortController()
@@ -152,15 +149,24 @@ describe("OpenCode", () => {
     await using adapter = openCode({ permissions: { bash: "ask", edit: "deny" } })
     const content = prompted(bash("echo allowed"), { text: "done" })
     const seen: AgentEvent[] = []
-    for await (const event of adapter.prompt({ messageId: "q", channel: "web:default", content }, new AbortController().signal)) {
+    for await (const event of adapter.prompt(
+      { messageId: "q", channel: "web:default", content },
+      new AbortController().signal,
+    )) {
       seen.push(event)
       if (event.type === "question") expect(adapter.answer(event.questionId, "allow")).toBe(true)
     }
     expect(seen.find(({ type }) => type === "question")).toMatchObject({ text: "May it use bash? echo allowed" })
-    expect(seen.filter(isTool).at(-1)).toMatchObject({ status: "completed", result: expect.stringContaining("allowed") })
+    expect(seen.findLast(isTool)).toMatchObject({
+      status: "completed",
+      result: expect.stringContaining("allowed"),
+    })
     const path = folder.at("refused.txt")
-    const refused = await turn(adapter, prompted({ tool: "write", args: { filePath: path, content: "x" } }, { text: "ok" }))
-    expect(refused.filter(isTool).at(-1)).toMatchObject({ toolName: "write", status: "error" })
+    const refused = await turn(
+      adapter,
+      prompted({ tool: "write", args: { filePath: path, content: "x" } }, { text: "ok" }),
+    )
+    expect(refused.findLast(isTool)).toMatchObject({ toolName: "write", status: "error" })
     expect(existsSync(path)).toBe(false)
   })
 })

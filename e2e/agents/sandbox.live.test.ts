@@ -8,7 +8,7 @@ import { Runner } from "../runner/runner.ts"
 import { programs } from "./programs.ts"
 
 /** Other people's agents in a real sandbox, driven through a runner; the model is ours, the key never leaves the runner. */
-const slowMs = 240_000
+const slowMs = 120_000
 const openaiKey = "sk-real-KEY-51d0aa-openai"
 const anthropicKey = "sk-real-KEY-51d0aa-anthropic"
 const folder = "/home/user/project"
@@ -87,7 +87,9 @@ const textIn = (items: readonly Item[]): string =>
 
 function toolsIn(items: readonly Item[]): string[] {
   return items.flatMap((item) =>
-    item.type === "message.part.tool-update" && item.part.type === "tool" ? [`${item.part.tool} ${item.part.status}`] : [],
+    item.type === "message.part.tool-update" && item.part.type === "tool"
+      ? [`${item.part.tool} ${item.part.status}`]
+      : [],
   )
 }
 
@@ -104,10 +106,11 @@ async function expectMended(items: readonly Item[], names: readonly string[]): P
   expect(diff.text).toBe("-export const add = (a, b) => a - b\n+export const add = (a, b) => a + b\n M add.mjs\n")
 }
 
-/** Nowhere: not in anybody's environment, memory of arguments, or files. The lease is in environments alone. */
+/** Nowhere: not in anybody's environment, arguments or files. The lease is in environments alone. */
 async function expectNoKey(): Promise<void> {
-  const look = `cat /proc/[0-9]*/environ /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' '\\n' | grep -c 'KEY-51d0aa'
-grep -rIl 'KEY-51d0aa' /home/user /tmp /run /etc 2>/dev/null | wc -l
+  // Written so that it does not find itself.
+  const look = `cat /proc/[0-9]*/environ /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' '\\n' | grep -c 'KEY-51d0a[a]'
+grep -rIl 'KEY-51d0a[a]' /home/user /tmp /run /etc 2>/dev/null | wc -l
 grep -rIl 'lease_' /home/user/project /tmp/.warren /home/user/.config /home/user/.claude* 2>/dev/null | wc -l`
   expect((await runner.talk.run(session, look)).text).toBe("0\n0\n0\n")
 }
@@ -117,13 +120,19 @@ const strings = { from: "a - b", to: "a + b" }
 const answer: Step = { text: "It was a minus. Now the test passes.", pieces: 6 }
 const tryIt = { command: `cd ${folder} && node test.mjs`, description: "runs the test" }
 
+const openCode = {
+  ...{ adapter: "opencode" as const, cmd: "/home/user/bin/opencode", cwd: folder, models, silenceMs: 10_000 },
+}
+
 describe("in a sandbox", () => {
   test(
     "OpenCode reads, mends, tries and answers; the key is never inside",
     async () => {
       await project()
-      const spec = { adapter: "opencode", cmd: "/home/user/bin/opencode", cwd: folder, models, silenceMs: 10_000 } as const
-      expect(await runner.talk.call("agent.start", { session, spec })).toMatchObject({ adapter: "opencode", isConnected: true })
+      expect(await runner.talk.call("agent.start", { session, spec: openCode })).toMatchObject({
+        adapter: "opencode",
+        isConnected: true,
+      })
       const edit = { ...read.openCode, oldString: strings.from, newString: strings.to }
       const items = await turn(
         prompted(
@@ -162,7 +171,9 @@ describe("in a sandbox", () => {
       const command = "sleep 4242 & sleep 4242 | cat"
       const text = prompted({ tool: "bash", args: { command, description: "sleeps" } }, { text: "slept" })
       const { messageId } = await runner.talk.call("agent.prompt", { session, text })
-      await told((item) => item.type === "message.part.tool-update" && "status" in item.part && item.part.status === "running")
+      await told(
+        (item) => item.type === "message.part.tool-update" && "status" in item.part && item.part.status === "running",
+      )
       await runner.talk.run(session, "until [ $(pgrep -fc '^sleep 4242') = 2 ]; do sleep 0.05; done")
       const { aborted } = await runner.talk.call("agent.abort", { session })
       expect(aborted).toEqual([messageId])
@@ -176,6 +187,28 @@ describe("in a sandbox", () => {
   )
 
   test(
+    "OpenCode takes another configuration without being replaced, and starts again only when it is another",
+    async () => {
+      const pids = async (): Promise<string[]> =>
+        (await runner.talk.run(session, "pgrep -f '^node /tmp/.warren'; pgrep -f 'bin/opencode serve'")).text.split(
+          "\n",
+        )
+      const [supervisor, first] = await pids()
+      const spec = { ...openCode, instructions: "Be brief." }
+      await runner.talk.call("agent.start", { session, spec })
+      // It waits for the change; what it says is by the new one.
+      expect(textIn(await turn("Brief?"))).toBe("You said: Brief?")
+      const [same, second] = await pids()
+      expect(same).toBe(supervisor)
+      expect(second).not.toBe(first)
+      await runner.talk.call("agent.start", { session, spec: { ...spec, silenceMs: 9_000 } })
+      expect(textIn(await turn("Still?"))).toBe("You said: Still?")
+      expect(await pids()).toEqual([supervisor, second, ""])
+    },
+    slowMs,
+  )
+
+  test(
     "Claude Code does the same work, and its key is not inside either",
     async () => {
       await project()
@@ -183,10 +216,17 @@ describe("in a sandbox", () => {
       await runner.talk.call("agent.start", { session, spec })
       const edit = { ...read.claude, old_string: strings.from, new_string: strings.to }
       const items = await turn(
-        prompted({ tool: "Read", args: read.claude }, { tool: "Edit", args: edit }, { tool: "Bash", args: tryIt }, answer),
+        prompted(
+          { tool: "Read", args: read.claude },
+          { tool: "Edit", args: edit },
+          { tool: "Bash", args: tryIt },
+          answer,
+        ),
       )
       await expectMended(items, ["Read", "Edit", "Bash"])
-      expect(new Set(llm.asked.flatMap(({ wire, key }) => (wire === "messages" ? [key] : [])))).toEqual(new Set([anthropicKey]))
+      expect(new Set(llm.asked.flatMap(({ wire, key }) => (wire === "messages" ? [key] : [])))).toEqual(
+        new Set([anthropicKey]),
+      )
       await expectNoKey()
     },
     slowMs,

@@ -18,7 +18,7 @@ async function runExample({ language, code }: Example): Promise<string> {
   await symlink(resolve(root, "node_modules"), folder.at("node_modules"))
   await writeFile(folder.at("package.json"), '{"type":"module"}')
   await writeFile(folder.at("example.ts"), code)
-  const env = { ...process.env, WARREN_URL: system.url, WARREN_TOKEN: system.token }
+  const env = { ...process.env, WARREN_URL: system.url, WARREN_TOKEN: system.token, WARREN_HOME: system.home.path }
   const [program, args] =
     language === "ts"
       ? [process.execPath, ["--import", "tsx", "example.ts"]]

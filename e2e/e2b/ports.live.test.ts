@@ -53,7 +53,9 @@ describe.each(sdks)("ports by $version", ({ sdk }) => {
   let sandbox: InstanceType<typeof sdk.Sandbox>
   const serve = async (one: typeof sandbox): Promise<void> => {
     await one.files.write("server.cjs", server)
-    await one.commands.run("nohup node server.cjs > log 2>&1 &\nuntil grep -q ready log; do sleep 0.05; done", { timeoutMs: 30_000 })
+    await one.commands.run("nohup node server.cjs > log 2>&1 &\nuntil grep -q ready log; do sleep 0.05; done", {
+      timeoutMs: 30_000,
+    })
   }
   beforeAll(async () => {
     sandbox = await sdk.Sandbox.create("base", { ...options, timeoutMs: 600_000 })
@@ -76,7 +78,11 @@ describe.each(sdks)("ports by $version", ({ sdk }) => {
   })
 
   test("are reached by header", async () => {
-    const headers = { host: `127.0.0.1:${system.api.port}`, "e2b-sandbox-id": sandbox.sandboxId, "e2b-sandbox-port": "3000" }
+    const headers = {
+      host: `127.0.0.1:${system.api.port}`,
+      "e2b-sandbox-id": sandbox.sandboxId,
+      "e2b-sandbox-port": "3000",
+    }
     const answer = await ask("/by-header", headers)
     const seen = JSON.parse(answer.body) as { url: string; raw: string[] }
     expect(seen.url).toBe("/by-header")
@@ -100,11 +106,19 @@ describe.each(sdks)("ports by $version", ({ sdk }) => {
     const closed = await ask("/", { host: sandbox.getHost(3001) })
     expect(closed.status).toBe(502)
     expect(JSON.parse(closed.body)).toEqual({
-      ...{ sandboxId: sandbox.sandboxId, message: "The sandbox is running but port is not open", port: 3001, code: 502 },
+      ...{
+        sandboxId: sandbox.sandboxId,
+        message: "The sandbox is running but port is not open",
+        port: 3001,
+        code: 502,
+      },
     })
     const id = "0".repeat(40)
     const absent = await ask("/", { host: `3000-${id}.${domain}` })
-    expect([absent.status, JSON.parse(absent.body)]).toEqual([502, { sandboxId: id, message: "The sandbox was not found", code: 502 }])
+    expect([absent.status, JSON.parse(absent.body)]).toEqual([
+      502,
+      { sandboxId: id, message: "The sandbox was not found", code: 502 },
+    ])
   })
 
   test("are for those who have the token, where they are not for everybody", async () => {
@@ -125,7 +139,10 @@ describe.each(sdks)("ports by $version", ({ sdk }) => {
   })
 
   test("wake a sandbox that sleeps, if it may be woken", async () => {
-    const sleeper = await sdk.Sandbox.create("base", { ...options, lifecycle: { onTimeout: "pause", autoResume: true } as never })
+    const sleeper = await sdk.Sandbox.create("base", {
+      ...options,
+      lifecycle: { onTimeout: "pause", autoResume: true } as never,
+    })
     await serve(sleeper)
     await sleeper.pause()
     expect((await ask("/", { host: sleeper.getHost(3000) })).status).toBe(200)

@@ -71,7 +71,7 @@ describe.each(sdks)("sandboxes by $version", ({ sdk, version }) => {
     const all = [await create({ metadata: { tag, n: "0" } }), await create({ metadata: { tag, n: "1" } })]
     all.push(await create({ metadata: { tag, n: "2", "with space": "a&b=c é" } }))
     const list = async (query: object, more: object = {}): Promise<string[]> => {
-      const pages = sdk.Sandbox.list({ ...options, query: query as never, ...more })
+      const pages = sdk.Sandbox.list({ ...options, query, ...more })
       const ids: string[] = []
       while (pages.hasNext) ids.push(...(await pages.nextItems()).map(({ sandboxId }) => sandboxId))
       return ids

@@ -91,7 +91,9 @@ describe.each(sdks)("snapshots by $version", ({ sdk, version }) => {
 
   test("what a sandbox uses", async () => {
     const sandbox = await create()
-    await sandbox.commands.run("head -c 3000000 /dev/zero > big; sync; i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done")
+    await sandbox.commands.run(
+      "head -c 3000000 /dev/zero > big; sync; i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done",
+    )
     const [metric] = await sandbox.getMetrics()
     expect(metric).toMatchObject({ cpuCount: 2, memTotal: 512 * 1024 * 1024 })
     expect(metric?.memUsed).toBeGreaterThan(0)

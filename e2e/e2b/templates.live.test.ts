@@ -18,10 +18,14 @@ writeFileSync(join(context, "single.txt"), "single")
 
 describe.each(sdks)("templates by $version", ({ sdk, version }) => {
   const name = `app-${version.replace(".", "-")}`
-  const build = async (template: object, as: string, more: object = {}): Promise<string[]> => {
+  const build = async (
+    template: Parameters<typeof sdk.Template.build>[0],
+    as: string,
+    more: object = {},
+  ): Promise<string[]> => {
     const logs: string[] = []
     const how = { ...options, ...more, onBuildLogs: (entry: { message: string }) => void logs.push(entry.message) }
-    await sdk.Template.build(template as never, as, how as never)
+    await sdk.Template.build(template, as, how as never)
     return logs
   }
 
@@ -41,16 +45,20 @@ describe.each(sdks)("templates by $version", ({ sdk, version }) => {
     expect(await sdk.Template.exists(name, options)).toBe(true)
     expect(await sdk.Template.exists("never-built", options)).toBe(false)
     const sandbox = await sdk.Sandbox.create(name, options)
-    const { stdout } = await sandbox.commands.run("pwd; cat built.txt code/main.txt code/deep/inner.txt; echo; echo $COLOR; cat /tmp/started")
+    const { stdout } = await sandbox.commands.run(
+      "pwd; cat built.txt code/main.txt code/deep/inner.txt; echo; echo $COLOR; cat /tmp/started",
+    )
     expect(stdout).toBe("/srv/app\nbuilt by user in /srv/app green\nmaininner\ngreen\nstarted\n")
-    expect((await sandbox.commands.run("stat -c '%U %a' /srv/renamed.txt /srv/root.txt")).stdout).toBe("user 600\nroot 644\n")
+    expect((await sandbox.commands.run("stat -c '%U %a' /srv/renamed.txt /srv/root.txt")).stdout).toBe(
+      "user 600\nroot 644\n",
+    )
     expect(await sandbox.getInfo()).toMatchObject({ templateId: name, memoryMB: 384, cpuCount: 1 })
     await sandbox.kill()
   })
 
   test("go on from the last step that was done before", async () => {
     const steps = (last: string) =>
-      sdk.Template().fromTemplate("base").runCmd("head -c 16 /dev/urandom | base64 > ~/once").runCmd(last)
+      sdk.Template().fromTemplate("base").runCmd(`head -c 16 /dev/urandom | base64 > ~/once # ${name}`).runCmd(last)
     const once = async (): Promise<string> => {
       const sandbox = await sdk.Sandbox.create(`${name}-cached`, options)
       const text = await sandbox.files.read("once")
@@ -75,7 +83,9 @@ describe.each(sdks)("templates by $version", ({ sdk, version }) => {
     await expect(build(nobody, `${name}-wrong`)).rejects.toThrow(
       "failed to run command 'whoami': command failed: unauthenticated: invalid username: 'root123'",
     )
-    await expect(build(sdk.Template().fromTemplate("no-such-base").runCmd("true"), `${name}-wrong`)).rejects.toThrow("not found")
+    await expect(build(sdk.Template().fromTemplate("no-such-base").runCmd("true"), `${name}-wrong`)).rejects.toThrow(
+      "not found",
+    )
     expect(await sdk.Template.exists(`${name}-wrong`, options)).toBe(false)
     await expect(build(sdk.Template().fromTemplate("base"), "Not A Name")).rejects.toThrow("lower-case")
   })
@@ -100,7 +110,9 @@ describe.each(sdks)("templates by $version", ({ sdk, version }) => {
     expect(await volume.exists("/notes/a.txt", volumeOptions)).toBe(true)
     expect((await volume.list("/notes", volumeOptions)).map((entry) => entry.name)).toEqual(["a.txt"])
     const sandbox = await sdk.Sandbox.create("base", { ...options, volumeMounts: { "/mnt/data": volume } })
-    expect((await sandbox.commands.run("cat /mnt/data/notes/a.txt; echo from inside > /mnt/data/b.txt")).stdout).toBe("from outside")
+    expect((await sandbox.commands.run("cat /mnt/data/notes/a.txt; echo from inside > /mnt/data/b.txt")).stdout).toBe(
+      "from outside",
+    )
     expect((await sandbox.getInfo()).volumeMounts).toEqual([{ name: `data-${name}`, path: "/mnt/data" }])
     await sandbox.kill()
     expect(await volume.readFile("/b.txt", volumeOptions)).toBe("from inside\n")

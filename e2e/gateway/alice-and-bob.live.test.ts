@@ -8,6 +8,8 @@ import { ManyUsers, until } from "../users/machine.ts"
 import { Door, ownHost, type Ask } from "./door.ts"
 
 const inside = 8000
+/** For an entry to be written down. */
+const auditMs = 20_000
 const secret = "of alice alone"
 const program = `
   const { createServer } = require("node:http")
@@ -55,12 +57,20 @@ describe.skipIf(process.getuid?.() !== 0)("alice's previews, from bob and from s
   }
   /** An address of its own for each attempt: the log does not take more than a few of one kind from one place. */
   const from = (): string => `127.7.${Math.floor(++attempt / 250)}.${(attempt % 250) + 1}`
+  /** Where refusals came from, as the log says, and how far it was read: reading it is in it, too. */
+  const written = new Set<string>()
+  let readTo = 0
   const audited = async (address: string): Promise<void> => {
     const token = await machine.rootToken()
+    const patience = AbortSignal.timeout(auditMs)
     await until(async () => {
-      const { body } = await machine.ask("/v1/audit?limit=500", { token })
-      const items = body["items"] as { address: string; action: string; result: string }[]
-      return items.some((one) => one.address === address && one.result !== "ok")
+      const { body } = await machine.ask(`/v1/audit?limit=500&after=${readTo}`, { token })
+      for (const one of body["items"] as { seq: number; address: string; result: string }[]) {
+        readTo = one.seq
+        if (one.result !== "ok") written.add(one.address)
+      }
+      if (patience.aborted) throw new Error(`nothing is written down from ${address}`)
+      return written.has(address)
     })
   }
   const refused = async (what: string, path: string, asked: Ask = {}): Promise<void> => {

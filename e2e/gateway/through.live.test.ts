@@ -13,6 +13,10 @@ const server = readFileSync(
   "utf8",
 )
 const inside = 3000
+interface Made {
+  readonly token: string
+  readonly about: { readonly id: string }
+}
 const json = { "content-type": "application/json" }
 
 describe.skipIf(process.getuid?.() !== 0)("a gateway, through the control plane", { timeout: 180_000 }, () => {
@@ -210,18 +214,8 @@ describe.skipIf(process.getuid?.() !== 0)("a gateway, through the control plane"
   })
 
   it("what is open is cut, and what was let in is let in no more, when its sign-in or its token ends", async () => {
-    const made = (await (
-      await asPerson("POST", "/v1/tokens", { scopes: ["ports", "exec", "sessions:read"] })
-    ).json()) as {
-      token: string
-      id?: string
-      info?: { id: string }
-    }
-    const listed = (await (await asPerson("GET", "/v1/tokens")).json()) as {
-      tokens?: { id: string }[]
-      items?: { id: string }[]
-    }
-    const id = (listed.items ?? listed.tokens ?? []).at(-1)?.id ?? ""
+    const scopes = ["ports", "exec", "sessions:read"]
+    const made = (await (await asPerson("POST", "/v1/tokens", { scopes })).json()) as Made
     const ways = [
       {
         given: await api(
@@ -230,13 +224,13 @@ describe.skipIf(process.getuid?.() !== 0)("a gateway, through the control plane"
           {},
           { authorization: `Bearer ${made.token}` },
         ).then(({ body }) => String(body.token)),
-        end: () => asPerson("DELETE", `/v1/tokens/${id}`),
+        end: () => asPerson("DELETE", `/v1/tokens/${made.about.id}`),
       },
       {
         given: await asPerson("POST", `/v1/sessions/${session}/gateway-token`, {}).then(async (answer) =>
           String(((await answer.json()) as { token: string }).token),
         ),
-        end: () => asPerson("POST", "/v1/logout", {}),
+        end: () => asPerson("POST", "/v1/login/out", {}),
       },
     ]
     for (const { given, end } of ways) {

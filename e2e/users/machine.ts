@@ -102,7 +102,7 @@ export class ManyUsers implements AsyncDisposable {
     const body = JSON.stringify({ code: invite.body["code"], password: "correct horse battery" })
     const came = await fetch(`${origin}/v1/invites/redeem`, { method: "POST", body })
     const cookie = came.headers.getSetCookie()[0]?.split(";")[0] ?? ""
-    const scopes = ["sessions:read", "sessions:write", "exec", "files:read", "files:write", "account:read"]
+    const scopes = ["sessions:read", "sessions:write", "exec", "files:read", "files:write", "account:read", "ports"]
     const made = await this.ask("/v1/tokens", { headers: { cookie, origin }, body: { scopes } })
     return String(made.body["token"])
   }

@@ -60,7 +60,7 @@ export class Person implements AsyncDisposable {
   }
 
   /** Into a folder that git does not keep. */
-  async shoot(name: string): Promise<void> {
+  async shot(name: string): Promise<void> {
     await this.page.screenshot({ path: join(screenshots, `${name}.png`), animations: "disabled" })
   }
 

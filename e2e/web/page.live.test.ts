@@ -32,8 +32,8 @@ afterAll(async () => {
 const origin = (): string => `http://localhost:${warren.port}`
 const script = (...steps: object[]): string => `[[script:${JSON.stringify({ steps })}]]`
 
+// oxlint-disable-next-line typescript/no-explicit-any -- as it came
 async function ask(path: string, body?: object): Promise<any> {
-  // oxlint-disable-line typescript/no-explicit-any -- as it came
   const answer = await fetch(`http://127.0.0.1:${warren.port}${path}`, {
     method: body ? "POST" : "GET",
     headers: { authorization: `Bearer ${await warren.token()}`, "content-type": "application/json" },
@@ -59,6 +59,7 @@ async function write({ page }: Person, text: string): Promise<void> {
   await page.keyboard.press("Enter")
 }
 
+const said = ({ page }: Person): ReturnType<Person["page"]["locator"]> => page.locator('[data-role="assistant"]')
 const rows = ({ page }: Person): ReturnType<Person["page"]["locator"]> => page.locator(".xterm-rows")
 const state = ({ page }: Person): ReturnType<Person["page"]["locator"]> => page.locator(".session-head .state-line")
 
@@ -120,10 +121,10 @@ describe("the page, as a newcomer finds it", () => {
     await page.getByLabel("What shall it do?").fill("Hello there")
     await page.getByRole("button", { name: "Start the agent" }).click()
     await page.waitForURL(/\/s\/first-agent$/)
-    await page.getByText("I am a scripted agent").waitFor()
+    await said(one).getByText("I am a scripted agent").waitFor()
     const tool = page.getByRole("button", { name: /^bash/ })
     await tool.click()
-    await page.locator(".output").getByText("/workspace").waitFor()
+    await page.locator(".output").getByText("user in /workspace").waitFor()
     await state(one).getByText("idle").waitFor()
     await one.shot("chat")
     expect(await barriers(page)).toEqual([])
@@ -148,7 +149,7 @@ describe("the page, as a newcomer finds it", () => {
     expect(await barriers(two.page)).toEqual([])
     await page.getByRole("textbox", { name: "Your answer" }).press("2")
     for (const person of [one, two]) {
-      await person.page.getByText("Answer: Right").waitFor()
+      await said(person).getByText("Answer: Right").waitFor()
       await person.page.locator(".question").waitFor({ state: "detached" })
     }
     expect(two.complaints).toEqual([])
@@ -157,14 +158,14 @@ describe("the page, as a newcomer finds it", () => {
   test("what runs is stopped, and what waits says that it waits", async () => {
     const { page } = one
     await write(one, script({ text: "I begin. " }, { hang: true }))
-    await page.getByText("I begin.").waitFor()
+    await said(one).getByText("I begin.").waitFor()
     await state(one).getByText("working").waitFor()
     await write(one, "And then this")
     await page.getByText("waits for its turn").waitFor()
     await one.shot("working")
     await page.getByRole("textbox", { name: "Reply to the agent" }).press("Escape")
     await page.getByText("stopped", { exact: true }).waitFor()
-    await page.getByText("You said: And then this").waitFor()
+    await said(one).getByText("You said: And then this").waitFor()
   })
 
   test("a line that was cut loses nothing: not what was said meanwhile, not what was being written", async () => {
@@ -178,7 +179,7 @@ describe("the page, as a newcomer finds it", () => {
     await one.shot("reconnecting")
     await ask("/v1/sessions/first-agent/agent/prompts", { text: `Meanwhile ${script({ text: "said while away" })}` })
     line.mend()
-    await page.getByText("said while away", { exact: true }).waitFor()
+    await said(one).getByText("said while away").waitFor()
     await page.getByText("Reconnecting…").waitFor({ state: "detached" })
     expect(await writing.inputValue()).toBe("half a thought")
     await page.reload()
@@ -192,7 +193,7 @@ describe("the page, as a newcomer finds it", () => {
     const { page } = one
     const long = Array.from({ length: 120 }, (_, index) => `paragraph ${index}\n`).join("\n")
     await write(one, script({ text: long, pieces: 40 }))
-    await page.getByText("paragraph 119", { exact: true }).waitFor()
+    await said(one).getByText("paragraph 119", { exact: true }).waitFor()
     await page.locator(".messages").hover()
     await page.mouse.wheel(0, -3_000)
     await page.getByRole("button", { name: /To the end|new/ }).waitFor()
@@ -201,7 +202,7 @@ describe("the page, as a newcomer finds it", () => {
     await page.getByRole("button", { name: /\d+ new/ }).waitFor()
     expect(await page.locator(".messages").evaluate((list) => list.scrollTop)).toBe(held)
     await page.getByRole("button", { name: /\d+ new/ }).click()
-    await page.getByText("something new", { exact: true }).waitFor()
+    await said(one).getByText("something new").waitFor()
   })
 
   test("a fork has the files, and the one it came from goes on", async () => {
@@ -211,7 +212,7 @@ describe("the page, as a newcomer finds it", () => {
     await page.getByRole("menuitem", { name: "Fork…" }).click()
     await one.shot("fork")
     await page.getByRole("button", { name: "Fork", exact: true }).click()
-    await page.waitForURL((url) => /^\/s\//.test(url.pathname) && !url.pathname.includes("first-agent"))
+    await page.waitForURL((url) => url.pathname.startsWith("/s/") && !url.pathname.includes("first-agent"))
     await rows(one).getByText("$").first().waitFor()
     await page.locator(".xterm-helper-textarea").focus()
     await page.keyboard.type("cat /workspace/file\n")
@@ -236,7 +237,7 @@ describe("the page, as a newcomer finds it", () => {
     expect(await barriers(page)).toEqual([])
     await write(one, "Good morning")
     await page.getByText(/woke in \d+/).waitFor()
-    await page.getByText("You said: Good morning").waitFor()
+    await said(one).getByText("You said: Good morning").waitFor()
     await one.shot("woke")
   })
 
@@ -262,8 +263,8 @@ describe("the page, as a newcomer finds it", () => {
     await using phone = await another({ viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true })
     await phone.page.goto(`${origin()}/s/on-a-phone`)
     await write(phone, "Hello")
-    await phone.page.getByText("You said: Hello").waitFor()
-    await expect.poll(() => phone.page.getByText("You said: Hello").isVisible()).toBe(true)
+    await said(phone).getByText("You said: Hello").waitFor()
+    await expect.poll(() => said(phone).getByText("You said: Hello").isVisible()).toBe(true)
     await phone.shot("phone-chat")
     await phone.page.getByRole("button", { name: "Tools" }).tap()
     await rows(phone).getByText("$").first().waitFor()

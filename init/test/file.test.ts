@@ -37,7 +37,7 @@ describe("files", () => {
       (await init.call({ op: "file.mark", path, prefix: "user.test.", values, ...more })).last
     const seen = async (prefix?: string): Promise<unknown> => {
       const [answer] = (await init.call({ op: "file.stat", path, ...(prefix ? { marks: prefix } : {}) })).events
-      return (answer?.["entry"] as Json)["marks"]
+      return (answer?.["entry"] as Json | undefined)?.["marks"]
     }
     expect(await mark({ author: "alice", "with-dash": "two words" })).toEqual({ ev: "ok" })
     expect(await seen("user.test.")).toEqual({ author: "alice", "with-dash": "two words" })

@@ -158,7 +158,7 @@ describe("the control plane's program", () => {
       const settings = { WARREN_DATABASE: await server.database() }
       {
         await using control = await Control.start(folder.at("e"), settings)
-        expect((await control.ask("/v1/users", { name: "alice" })).status).toBe(200)
+        expect((await control.ask("/v1/users", { name: "alice" })).status).toBe(201)
         await control.end("SIGTERM")
       }
       await using first = await Control.start(folder.at("e"), settings)

@@ -3,10 +3,11 @@ import { readFile } from "node:fs/promises"
 import type { createSecureServer } from "node:http2"
 import { userInfo } from "node:os"
 import { join } from "node:path"
-import { serve } from "@hono/node-server"
+import { createAdaptorServer } from "@hono/node-server"
 import { build } from "@warren/base/build-info.ts"
 import { systemClock } from "@warren/base/clock.ts"
 import { Fault } from "@warren/base/fault.ts"
+import { inheritedSockets, inheritedVariables } from "@warren/base/inherited-sockets.ts"
 import { createLog } from "@warren/base/log.ts"
 import { Scope } from "@warren/base/scope.ts"
 import { load } from "@warren/base/settings.ts"
@@ -93,14 +94,15 @@ const { fetch } = app({
   isStopping,
 })
 const sockets = scope.use(new WebSockets())
-const listening = { fetch, port, hostname: config.listen, websocket: sockets }
-const server = serve(
+const listening = { fetch, hostname: config.listen, websocket: sockets }
+const server = createAdaptorServer(
   tls
     ? {
         ...listening,
         createServer: ((_: object, answer: () => void) => tls.createServer(answer)) as typeof createSecureServer,
       }
-    : listening,
+    : // A request without a host is refused where that is written down, not before.
+      { ...listening, serverOptions: { requireHostHeader: false } },
 )
 sockets.guard(server)
 const local = ["localhost", "127.0.0.1", "[::1]"].map((host) => `${host}:${port}`)
@@ -116,7 +118,12 @@ const front = scope.use(
 )
 front.guard(server)
 e2b.guard(server)
-await once(server, "listening")
+const listened = once(server, "listening")
+const inherited = inheritedSockets(process.env, process.pid).get("http")
+for (const name of inheritedVariables) delete process.env[name]
+if (inherited === undefined) server.listen(port, config.listen)
+else server.listen({ fd: inherited })
+await listened
 scope.defer(async () => {
   control.watch.endFeeds()
   await control.mcp[Symbol.asyncDispose]()

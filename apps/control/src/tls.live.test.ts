@@ -126,7 +126,7 @@ describe("a control plane with a certificate", () => {
     const account = await ask2(session, { ":path": "/v1/account", authorization })
     expect([account.status, JSON.parse(account.text)]).toMatchObject([200, { via: "token-file" }])
     const made = { ":path": "/v1/tokens", ":method": "POST", authorization }
-    expect((await ask2(session, made, { label: "two" })).status).toBe(200)
+    expect((await ask2(session, made, { label: "two" })).status).toBe(201)
     const wrong = await ask2(session, { ":path": "/v1/account", ":authority": "evil.example", authorization })
     expect(wrong.status).toBe(403)
     const old = await control.ask11("/v1/account", { authorization })

@@ -29,6 +29,8 @@ export class Visit implements Caller {
   call: string | undefined
   /** What it was done to, if that has an id. */
   subject = ""
+  /** The W3C's `traceparent` that goes to whoever is asked for it. */
+  trace: string | undefined
   isAudited = false
 
   constructor(address: string) {

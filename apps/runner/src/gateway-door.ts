@@ -11,6 +11,8 @@ import { ControlKey } from "./control/control-key.ts"
 
 interface GatewayDoorOptions {
   readonly path: string
+  /** A socket that is open already. */
+  readonly fd?: number | undefined
   /** Where it is written that the gateway is open, and how it is reached. */
   readonly marker: string
   /** The number of the control plane's group, where it is another account than the user's. */
@@ -35,6 +37,7 @@ export async function openGatewayDoor(options: GatewayDoorOptions): Promise<Asyn
     await Gateway.open({
       ...{
         path,
+        fd: options.fd,
         group,
         access,
         clock,

@@ -4,6 +4,7 @@ import { join } from "node:path"
 import { build } from "@warren/base/build-info.ts"
 import { systemClock } from "@warren/base/clock.ts"
 import { messageOf } from "@warren/base/fault.ts"
+import { inheritedSockets, inheritedVariables } from "@warren/base/inherited-sockets.ts"
 import { createLog } from "@warren/base/log.ts"
 import { Scope } from "@warren/base/scope.ts"
 import { load } from "@warren/base/settings.ts"
@@ -39,6 +40,8 @@ process.umask(0o022)
 const stop = new AbortController()
 const toldToStop = Promise.race([once(process, "SIGTERM"), once(process, "SIGINT"), once(stop.signal, "abort")])
 const config = load(settings, process.env)
+const inherited = inheritedSockets(process.env, process.pid)
+for (const name of inheritedVariables) delete process.env[name]
 const programs = config.programs || import.meta.dirname
 const root = await openUserRoot(config.home)
 
@@ -88,6 +91,7 @@ const { username: user, gid } = userInfo()
 scope.use(
   await openGatewayDoor({
     path: config.gatewaySocket || root.gatewaySocket,
+    fd: inherited.get("gateway"),
     marker: root.gatewayMarker,
     group: config.controlGroup || undefined,
     keyFile: config.controlKey || controlKeyOf(config.home),
@@ -96,10 +100,11 @@ scope.use(
   }),
 )
 const answered = { contract: userPlane, handlers, log, build, ops: opFrames(handlers, log) }
-scope.use(await RpcDoor.open({ ...answered, path: root.rpcSocket, caller: { name: user } }))
+scope.use(await RpcDoor.open({ ...answered, path: root.rpcSocket, fd: inherited.get("rpc"), caller: { name: user } }))
 scope.use(
   await openControlDoor({
     path: config.controlSocket || root.controlSocket,
+    fd: inherited.get("control"),
     group: config.controlGroup || gid,
     keyFile: config.controlKey || controlKeyOf(config.home),
     ...{ user, plane: handlers, access, clock: systemClock, log, build },

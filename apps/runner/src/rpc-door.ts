@@ -7,6 +7,8 @@ import type { userPlane } from "@warren/protocol/user-plane.ts"
 
 interface DoorOptions extends RpcServerOptions<typeof userPlane> {
   readonly path: string
+  /** A socket that is open already; who may connect is then settled. */
+  readonly fd?: number | undefined
   readonly caller: Caller
   /** Who else may connect: a group's number. Nobody when absent. */
   readonly group?: number | undefined
@@ -25,13 +27,15 @@ export class RpcDoor implements AsyncDisposable {
     this.#connections = connections
   }
 
-  static async open({ path, caller, group, ...options }: DoorOptions): Promise<RpcDoor> {
+  static async open({ path, fd, caller, group, ...options }: DoorOptions): Promise<RpcDoor> {
     const connections = new Map<Socket, RpcConnection<typeof userPlane>>()
-    const server = await listenUnix(path, (socket) => {
+    const accept = (socket: Socket): void => {
       connections.set(socket, new RpcConnection(socket, caller, options))
       socket.once("close", () => connections.delete(socket))
-    })
+    }
+    const server = await listenUnix(path, accept, fd)
     const door = new RpcDoor(server, connections)
+    if (fd !== undefined) return door
     try {
       // The group first: for a moment fewer may connect, never more.
       if (group !== undefined) await chown(path, process.getuid?.() ?? 0, group)

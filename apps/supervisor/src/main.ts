@@ -7,10 +7,11 @@ import { hubMode } from "./hub/hub-mode.ts"
 import { settings } from "./settings.ts"
 import { accountOf } from "./stdio/account.ts"
 import { hear, speak } from "./stdio/speak.ts"
+import { toolsMode } from "./tools/tools-mode.ts"
 import { StdioMode } from "./stdio/stdio-mode.ts"
 
 const bootstrapMs = 10_000
-const usage = "warren-supervisor --stdio | --bootstrap-stdin | --bootstrap-file PATH"
+const usage = "warren-supervisor --stdio | --tools | --bootstrap-stdin | --bootstrap-file PATH"
 const config = load(settings, process.env)
 const log = createLog((line) => void process.stderr.write(`[supervisor] ${line}`)).with({ app: "supervisor" })
 const stop = new AbortController()
@@ -20,6 +21,7 @@ for (const stream of [process.stdout, process.stderr]) stream.on("error", () => 
 
 try {
   if (process.argv.includes("--stdio")) await stdio(log)
+  else if (process.argv.includes("--tools")) await toolsMode(config.tools, process.stdin, process.stdout)
   else await hubMode(await bootstrap(), log, stop.signal, () => void speak(process.stdout, { ev: "system:ready" }))
   process.exit(0)
 } catch (failure) {

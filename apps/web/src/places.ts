@@ -17,4 +17,18 @@ export interface Place {
 export const places: readonly Place[] = [
   { path: "/", title: "Warren", page: lazy(() => import("./pages/home.tsx")) },
   { path: "/new", title: "New session", page: lazy(() => import("./pages/new-session.tsx")) },
+  { path: "/images", title: "Images", icon: "image", page: lazy(() => import("./pages/images.tsx")) },
+  { path: "/workspaces", title: "Workspaces", icon: "box", page: lazy(() => import("./pages/workspaces.tsx")) },
+  { path: "/secrets", title: "Secrets", icon: "key", page: lazy(() => import("./pages/secrets.tsx")) },
+  { path: "/memories", title: "Memories", icon: "brain", page: lazy(() => import("./pages/memories.tsx")) },
+  { path: "/settings", title: "Settings", icon: "gear", page: lazy(() => import("./pages/settings/account.tsx")) },
+  { path: "/settings/account", title: "Account", page: lazy(() => import("./pages/settings/account.tsx")) },
+  { path: "/settings/tokens", title: "Tokens", page: lazy(() => import("./pages/settings/tokens.tsx")) },
+  {
+    ...{ path: "/admin", title: "Admin", icon: "people", isForAdmins: true },
+    page: lazy(() => import("./pages/admin/users.tsx")),
+  },
+  { path: "/admin/users", title: "Users", page: lazy(() => import("./pages/admin/users.tsx")) },
+  { path: "/admin/invites", title: "Invites", page: lazy(() => import("./pages/admin/invites.tsx")) },
+  { path: "/admin/audit", title: "Audit log", page: lazy(() => import("./pages/admin/audit.tsx")) },
 ]

@@ -1,3 +1,4 @@
+import type { AgentSpec } from "@warren/protocol/hub/agent-spec.ts"
 import type { HubDown, HubUp } from "@warren/protocol/hub/messages.ts"
 import type { TurnCause, Usage } from "@warren/protocol/hub/words.ts"
 
@@ -46,6 +47,8 @@ export interface AgentAdapter extends AsyncDisposable {
   answer(questionId: string, answer: string): boolean
   /** Forgets what was said in a channel since that prompt, where it can: `messageId` undefined is everything. */
   forget?(channel: string, messageId: string | undefined): Promise<void>
+  /** Another configuration, between turns and without forgetting, where it can. Says whether that made a difference. */
+  configure?(spec: AgentSpec, signal: AbortSignal): Promise<boolean>
 }
 
 export const canceled: TurnEnd = { type: "end", reason: "canceled", cause: "cancelled" }

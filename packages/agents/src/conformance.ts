@@ -48,10 +48,23 @@ export function agentConformance(name: string, open: () => AgentAdapter, asked: 
       const running = turn(adapter, asked.sleeping(pidFile), stop.signal)
       await until(() => existsSync(pidFile) && readFileSync(pidFile, "utf8").endsWith("\n"))
       stop.abort()
-      expect((await running).end).toMatchObject({ reason: "canceled", cause: "cancelled" })
+      const { events, end } = await running
+      expect(end).toMatchObject({ reason: "canceled", cause: "cancelled" })
+      expect(openTools(events)).toEqual([])
       const pid = Number(readFileSync(pidFile, "utf8"))
       await until(() => !isRunning(pid))
       expect((await turn(adapter, asked.hello)).end).toMatchObject({ reason: "end_turn" })
+    })
+
+    test("speaks in several channels at once", async () => {
+      const adapter = await started()
+      const channels = ["web:default", "telegram:1", "telegram:2"]
+      const never = new AbortController().signal
+      const turns = await Promise.all(channels.map((channel) => turn(adapter, asked.hello, never, channel)))
+      for (const { text, end } of turns) {
+        expect(end).toMatchObject({ reason: "end_turn" })
+        expect(text).not.toBe("")
+      }
     })
 
     test("does nothing when it was aborted before", async () => {
@@ -88,7 +101,10 @@ export function agentConformance(name: string, open: () => AgentAdapter, asked: 
       const { content, answer, says } = asked.asking
       let text = ""
       for await (const event of adapter.prompt(prompt(content), new AbortController().signal)) {
-        if (event.type === "question") expect(adapter.answer(event.questionId, answer)).toBe(true)
+        if (event.type === "question") {
+          expect(adapter.answer(event.questionId, answer)).toBe(true)
+          expect(adapter.answer(event.questionId, answer)).toBe(false)
+        }
         if (event.type === "text") text += event.text
       }
       expect(text).toContain(says)
@@ -119,8 +135,8 @@ async function until(holds: () => boolean): Promise<void> {
 }
 
 let prompts = 0
-function prompt(content: string): Prompt {
-  return { messageId: `msg${++prompts}`, channel: "web:default", content }
+function prompt(content: string, channel = "web:default"): Prompt {
+  return { messageId: `msg${++prompts}`, channel, content }
 }
 
 interface Turn {
@@ -129,14 +145,25 @@ interface Turn {
   readonly end: TurnEnd | undefined
 }
 
-async function turn(adapter: AgentAdapter, content: string, signal = new AbortController().signal): Promise<Turn> {
+async function turn(
+  adapter: AgentAdapter,
+  content: string,
+  signal = new AbortController().signal,
+  channel?: string,
+): Promise<Turn> {
   const events: AgentEvent[] = []
-  for await (const event of adapter.prompt(prompt(content), signal)) events.push(event)
+  for await (const event of adapter.prompt(prompt(content, channel), signal)) events.push(event)
   const ends = events.filter((event) => event.type === "end")
   expect(ends).toHaveLength(1)
   expect(events.at(-1)?.type).toBe("end")
   const text = events.map((event) => (event.type === "text" ? event.text : "")).join("")
   return { events, text, end: ends[0] }
+}
+
+/** Tool calls of which it was not told how they ended. */
+function openTools(events: readonly AgentEvent[]): string[] {
+  const calls = new Map(events.flatMap((event) => (event.type === "tool" ? [[event.callId, event.status]] : [])))
+  return [...calls].flatMap(([callId, status]) => (status === "completed" || status === "error" ? [] : [callId]))
 }
 
 /** A zombie that nobody has waited for yet runs no more. */

@@ -5,15 +5,19 @@ import { errnoOf, Fault } from "./fault.ts"
 /** The kernel's limit. Node cuts a longer path off silently and binds somewhere else. */
 const pathBytesMax = 107
 
-/** Listens at `path`, for its owner only. The caller holds a lock: whatever lies there is left over, and is replaced. */
-export async function listenUnix(path: string, onConnection: (socket: Socket) => void): Promise<Server> {
+/**
+ * Listens at `path`, for its owner only. The caller holds a lock: whatever lies there is left over, and is replaced. With a
+ * file descriptor it listens on that: whoever has opened it has also said who may connect.
+ */
+export async function listenUnix(path: string, onConnection: (socket: Socket) => void, fd?: number): Promise<Server> {
   const server = createServer(onConnection)
-  await listenAt(server, path)
+  await listenAt(server, path, fd)
   return server
 }
 
 /** The same for a server that is there already, such as one that speaks HTTP. */
-export async function listenAt(server: Server, path: string): Promise<void> {
+export async function listenAt(server: Server, path: string, fd?: number): Promise<void> {
+  if (fd !== undefined) return listenOn(server, fd)
   checkSocketPath(path)
   await rm(path, { force: true })
   await new Promise<void>((resolve, reject) => {
@@ -21,6 +25,14 @@ export async function listenAt(server: Server, path: string): Promise<void> {
     server.listen(path, resolve)
   })
   await chmod(path, 0o600)
+}
+
+/** On a socket that was opened before, of whichever kind. */
+function listenOn(server: Server, fd: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once("error", reject)
+    server.listen({ fd }, resolve)
+  })
 }
 
 export function connectUnix(path: string, signal?: AbortSignal): Promise<Socket & Recycling> {

@@ -77,7 +77,10 @@ export class Traffic {
   }
 
   /** The sandbox, awake, and the name everything in it is done in. */
-  async #reach(request: Request | IncomingMessage, { id }: Goal): Promise<{ plane: Plane; sandbox: Sandbox } | undefined> {
+  async #reach(
+    request: Request | IncomingMessage,
+    { id }: Goal,
+  ): Promise<{ plane: Plane; sandbox: Sandbox } | undefined> {
     const ref = refOf(id)
     const plane = ref && (await this.#parts.within(request, ref.key))
     const found = plane && (await this.#parts.sandboxes.find(plane, id))

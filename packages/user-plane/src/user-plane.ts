@@ -30,6 +30,7 @@ import { tunnelMigrations } from "./gateway/tunnel-store.ts"
 import { Tunnels } from "./gateway/tunnels.ts"
 import { Forge } from "./git/forge.ts"
 import { gitHandlers } from "./git/handlers.ts"
+import type { ToolAnswerer } from "./hub/tool-desk.ts"
 import { imageHandlers } from "./images/handlers.ts"
 import { Images } from "./images/images.ts"
 import { keeperFor } from "./images/keeper/open.ts"
@@ -48,6 +49,8 @@ import { browserHandlers, serviceHandlers } from "./services/handlers.ts"
 import { Services } from "./services/services.ts"
 import { terminalHandlers } from "./terminals/handlers.ts"
 import { Terminals } from "./terminals/terminals.ts"
+import { Family, familyMigrations } from "./tools/family.ts"
+import { Tools } from "./tools/tools.ts"
 import { secretHandlers, Vault, vaultMigrations } from "./vault/vault.ts"
 import { workspaceHandlers } from "./workspaces/handlers.ts"
 import { plainDisk } from "./workspaces/disk.ts"
@@ -108,6 +111,7 @@ export const migrations = [
   ...chatMetaMigrations,
   ...hubMigrations,
   ...provisionMigrations,
+  ...familyMigrations,
 ]
 
 /** Nobody else writes here. Should somebody hold it all the same, everybody waits while one waits: better no than that. */
@@ -165,8 +169,16 @@ export async function openUserPlane(options: UserPlaneOptions): Promise<LocalUse
   const { supervisorProgram: program } = options
   const places = new SandboxPlaces({ sessions, environmentOf, program, tools: toolsOf(driver).tools })
   const changed = (session: string): void => sessions.announce(session)
-  const hub = scope.use(new Hub({ store: hubStore, chats, places, clock, log, changed }))
-  scope.use(forgetDeleted(sessions.events, hub))
+  const family = new Family(database, clock)
+  const ask: ToolAnswerer = (...asked) => tools.call(...asked)
+  const hub = scope.use(new Hub({ store: hubStore, chats, places, clock, log, changed, tools: ask }))
+  const tools = new Tools({ sessions, hub, store: hubStore, family, chats, tunnels, environmentOf })
+  const forget = async (session: string): Promise<void> => {
+    await hub.forget(session)
+    await tools.orphaned(session)
+  }
+  scope.use(forgetDeleted(sessions.events, forget))
+  await tools.sweep()
   const forge = new Forge({ bases: options.forges, keys: vaultKeys(vault), log })
   const files = new Attachments({ places, transcription: options.transcription, scratch: join(root, "tmp") })
   const handlers: Handlers<typeof dataCalls> = {

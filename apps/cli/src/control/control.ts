@@ -1,6 +1,5 @@
 import { readFileSync, statSync } from "node:fs"
 import { Fault } from "@warren/base/fault.ts"
-import { load } from "@warren/base/settings.ts"
 import type { Answer, Asked, CallName } from "@warren/protocol/contract.ts"
 import { controlPlane } from "@warren/protocol/control-plane.ts"
 import { FaultData } from "@warren/protocol/fault.ts"
@@ -9,8 +8,8 @@ import { tokenFileOf } from "@warren/protocol/places.ts"
 import { z } from "zod"
 import type { Desk } from "../desk.ts"
 import { readHolder } from "../lifecycle/pid-file.ts"
-import { settings } from "../settings.ts"
 import { listenersOf } from "../users/of-account.ts"
+import { controlAddress } from "./address.ts"
 import { speak } from "./connection.ts"
 
 type Plane = typeof controlPlane
@@ -27,7 +26,7 @@ export async function askControl<K extends CallName<Plane>>(
   const { home, port: configured } = await desk.place()
   const port = readHolder(home)?.port ?? configured
   const token = tokenFor(home, port)
-  const where = { port, certificate: load(settings, desk.terminal.env).tlsCertificate }
+  const where = controlAddress(desk.terminal.env, port)
   const signal = AbortSignal.any([desk.signal, AbortSignal.timeout(answerMs)])
   const question = { ...questionOf(name, input), token }
   const answer = await speak(where, question, signal).catch((cause: unknown) => {

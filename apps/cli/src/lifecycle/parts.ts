@@ -20,7 +20,7 @@ export class Parts implements AsyncDisposable {
     using forwarded = unnamedFile(JSON.stringify(plan.forwarded), plan.account)
     const settings = { ...plan.settings, WARREN_FORWARDED: `/proc/self/fd/${forwardedFd}` }
     this.#run("runner", settings, forwarded.fd)
-    this.#run("control", {})
+    this.#run("control", tlsSettings())
   }
 
   get pids(): number[] {
@@ -64,6 +64,12 @@ export class Parts implements AsyncDisposable {
 function environmentFor(account: Plan["account"]): NodeJS.ProcessEnv {
   if (!account) return process.env
   return { PATH: process.env["PATH"], HOME: account.home, USER: account.name, LOGNAME: account.name }
+}
+
+/** What says how the control plane shows itself is no secret, and counts for whichever account it runs as. */
+function tlsSettings(): Record<string, string> {
+  const names = ["WARREN_TLS_CERT", "WARREN_TLS_KEY", "WARREN_PUBLIC_URL"]
+  return Object.fromEntries(names.flatMap((name) => (process.env[name] ? [[name, process.env[name]]] : [])))
 }
 
 /** Ask, wait, force. */

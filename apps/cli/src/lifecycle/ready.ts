@@ -1,17 +1,16 @@
 import { readFile } from "node:fs/promises"
 import { Fault } from "@warren/base/fault.ts"
 import { systemClock } from "@warren/base/clock.ts"
-import { load } from "@warren/base/settings.ts"
 import { tokenFileOf } from "@warren/protocol/places.ts"
+import { controlAddress } from "../control/address.ts"
 import { speak, type ControlAddress } from "../control/connection.ts"
-import { settings } from "../settings.ts"
 
 const readyMs = 30_000
 const askAgainMs = 20
 
 /** Resolves when the runner has answered through the control plane, as the call that is printed asks it. */
 export async function untilReady(home: string, port: number, signal: AbortSignal): Promise<void> {
-  const where = { port, certificate: load(settings, process.env).tlsCertificate }
+  const where = controlAddress(process.env, port)
   const deadline = systemClock.monotonic() + readyMs
   while (!(await answers(home, where, signal))) {
     if (systemClock.monotonic() > deadline) {

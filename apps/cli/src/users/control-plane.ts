@@ -1,11 +1,12 @@
 import { Fault } from "@warren/base/fault.ts"
 import { tokenFileOf } from "@warren/protocol/places.ts"
 import { z } from "zod"
+import { speak, type ControlAddress } from "../control/connection.ts"
 import { listenersOf, readOwned } from "./of-account.ts"
 
 interface Where {
   readonly machine: string
-  readonly port: number
+  readonly address: ControlAddress
   /** The number of the account the control plane runs as. */
   readonly uid: number
 }
@@ -44,24 +45,21 @@ export class ControlPlane {
 
   async #ask(method: string, path: string, body: object | undefined, expected: readonly number[], signal: AbortSignal) {
     const token = this.#token()
-    const url = `http://127.0.0.1:${this.#where.port}/v1/users${path}`
-    const answer = await fetch(url, {
-      method,
-      headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
-      ...(body ? { body: JSON.stringify(body) } : {}),
-      signal: AbortSignal.any([signal, AbortSignal.timeout(answerMs)]),
-    }).catch((cause: unknown) => {
+    const question = { method, path: `/v1/users${path}`, token, ...(body ? { body: JSON.stringify(body) } : {}) }
+    const until = AbortSignal.any([signal, AbortSignal.timeout(answerMs)])
+    const { status, text } = await speak(this.#where.address, question, until).catch((cause: unknown) => {
       signal.throwIfAborted()
+      if (cause instanceof Fault) throw cause
       throw new Fault("unavailable", "the control plane does not answer", { cause, hint: "sudo warren launcher" })
     })
-    const text = await answer.text()
-    if (answer.ok || expected.includes(answer.status)) return answer.status
-    throw new Fault("unavailable", `the control plane refused: ${saidIn(text) ?? answer.status}`)
+    if (status < 300 || expected.includes(status)) return status
+    throw new Fault("unavailable", `the control plane refused: ${saidIn(text) ?? status}`)
   }
 
   /** Told to nobody but the control plane: on such a machine anybody can listen on a port that is free. */
   #token(): string {
-    const { machine, port, uid } = this.#where
+    const { machine, uid } = this.#where
+    const { port } = this.#where.address
     const listeners = listenersOf(port)
     if (listeners.length === 0 || listeners.some((one) => one !== uid)) {
       throw new Fault("unavailable", `it is not the control plane that listens on port ${port}`, {

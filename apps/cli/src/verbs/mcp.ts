@@ -5,6 +5,7 @@ import { rpcSocketOf } from "@warren/protocol/places.ts"
 import { RunnerLink } from "@warren/protocol/rpc/link.ts"
 import { userPlane } from "@warren/protocol/user-plane.ts"
 import { flag } from "../arguments/flag.ts"
+import { urlOf } from "../control/address.ts"
 import type { Desk } from "../desk.ts"
 import { ensureRunner } from "../lifecycle/start-plan.ts"
 import { readHolder } from "../lifecycle/pid-file.ts"
@@ -29,7 +30,6 @@ async function serveHere(desk: Desk): Promise<void> {
   const { home, port: configured } = await desk.place()
   await ensureRunner(desk)
   const port = readHolder(home)?.port ?? configured
-  const isTls = load(settings, desk.terminal.env).tlsCertificate !== ""
   await using link = new RunnerLink(userPlane, rpcSocketOf(home), "mcp")
   const { stdin, stdout, stderr } = desk.terminal
   const { serveStdio } = await import("@warren/mcp/stdio.ts")
@@ -38,7 +38,7 @@ async function serveHere(desk: Desk): Promise<void> {
     {
       plane: link.handlers(),
       log: createLog((line) => stderr.write(line)),
-      urlOf: (path) => `${isTls ? "https" : "http"}://localhost:${port}${path}`,
+      urlOf: (path) => urlOf(desk.terminal.env, port) + path,
     },
     desk.signal,
   )

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs"
 import { tokenFileOf } from "@warren/protocol/places.ts"
+import { urlOf } from "../control/address.ts"
 import type { Desk } from "../desk.ts"
 import { planFd, serveVerb, startDaemon } from "../lifecycle/daemon.ts"
 import { readHolder } from "../lifecycle/pid-file.ts"
@@ -54,19 +55,20 @@ async function startWith(plan: Plan, isDaemon: boolean, desk: Desk): Promise<voi
   if (plan.settings["WARREN_DRIVER"] === "process") {
     desk.output.note("Warning: sandboxes are only processes. Do not run what you do not trust.")
   }
-  const about = { home: plan.home, url: `http://localhost:${plan.port}` }
+  const url = urlOf(desk.terminal.env, plan.port)
+  const about = { home: plan.home, url }
   if (isDaemon) {
     using progress = desk.output.progress()
     progress.say("Starting Warren …")
     const { pid, said } = await startDaemon(plan, desk.signal)
     progress[Symbol.dispose]()
     if (said !== "") desk.output.note(said)
-    return desk.output.show({ ...about, pid }, () => `${greeting(plan)}Stop it with: warren stop`)
+    return desk.output.show({ ...about, pid }, () => `${greeting(plan, url)}Stop it with: warren stop`)
   }
   await serveUntilTold(plan, desk, () => {
     void desk.output.show(
       { ...about, pid: process.pid },
-      () => `${greeting(plan)}Stop it with Ctrl-C.${invitation(plan)}`,
+      () => `${greeting(plan, url)}Stop it with Ctrl-C.${invitation(plan, url)}`,
     )
   })
 }
@@ -78,17 +80,17 @@ async function serveUntilTold(plan: Plan, desk: Desk, onReady: () => void): Prom
   await serve(plan, told.signal, onReady)
 }
 
-function greeting({ port, home }: Plan): string {
-  return `\nWarren is running: http://localhost:${port}\nIts data is in ${home}. `
+function greeting({ home }: Plan, url: string): string {
+  return `\nWarren is running: ${url}\nIts data is in ${home}. `
 }
 
-function invitation({ port, home }: Plan): string {
+function invitation({ home }: Plan, url: string): string {
   return `
 
 Try it:
 
     npx warren run -- sh -c 'echo $((6*7))'
-    curl -H "Authorization: Bearer $(cat ${tokenFileOf(home)})" http://localhost:${port}/v1/health
+    curl -H "Authorization: Bearer $(cat ${tokenFileOf(home)})" ${url}/v1/health
 
-The API is described at http://localhost:${port}/v1/openapi.json`
+The API is described at ${url}/v1/openapi.json`
 }

@@ -1,6 +1,7 @@
 import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { join } from "node:path"
+import { urlOf } from "../control/address.ts"
 import { withRunner } from "../desk.ts"
 import { readHolder } from "../lifecycle/pid-file.ts"
 import { record } from "../terminal/table.ts"
@@ -24,7 +25,7 @@ const status = verb({
         record({
           state: desk.output.paint(health.status === "ok" ? "green" : "yellow", health.status),
           "running for": ageText(health.startedAt),
-          address: holder && `http://localhost:${holder.port}`,
+          address: holder && urlOf(desk.terminal.env, holder.port),
           data: home,
           user: health.user,
           processes: `runner ${health.pid}${holder ? `, kept by ${holder.pid}${holder.isDaemon ? " (daemon)" : ""}` : ""}`,

@@ -14,10 +14,12 @@ const create = verb({
   examples: [
     "warren token create --name ci --scope sessions:write --scope exec --expires 30d",
     "warren token create --prefix ci- --sessions 4 --json",
+    "warren token create --e2b --json",
   ],
   flags: {
     scope: flag.list("SCOPE", "What it may do, many times; everything but managing accounts unless said."),
     name: flag.text("NAME", "A word to tell it apart by."),
+    e2b: flag.on("In the form that clients of E2B insist on."),
     expires: flag.duration("How long it counts; for ever unless said"),
     prefix: flag.text("TEXT", "Only sessions whose names begin so."),
     sessions: flag.whole("COUNT", "How many sessions there may be when it makes one.", { min: 0, max: 100_000 }),
@@ -29,6 +31,7 @@ const create = verb({
       ...(label === undefined ? {} : { label }),
       ...(flags.scope.length === 0 ? {} : { scopes: flags.scope.map(scopeOf) }),
       ...(lifeMs === undefined ? {} : { lifeMs }),
+      ...(flags.e2b ? { form: "e2b" as const } : {}),
       limits: {
         ...(namePrefix === undefined ? {} : { namePrefix }),
         ...(sessionsMax === undefined ? {} : { sessionsMax }),

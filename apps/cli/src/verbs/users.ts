@@ -6,6 +6,7 @@ import { passwdEntryOf } from "@warren/protocol/launcher/passwd.ts"
 import { readRecords } from "@warren/protocol/launcher/record.ts"
 import { flag } from "../arguments/flag.ts"
 import { word } from "../arguments/word.ts"
+import { controlAddress } from "../control/address.ts"
 import type { Desk } from "../desk.ts"
 import { settings } from "../settings.ts"
 import { table } from "../terminal/table.ts"
@@ -125,7 +126,8 @@ function usersOf(desk: Desk): UserLife {
   if (!account) {
     throw new Fault("unavailable", "no control plane has run on this machine", { hint: "sudo warren launcher" })
   }
-  const control = new ControlPlane({ machine: machine.machine, port, uid: account.uid })
+  const address = controlAddress(desk.terminal.env, port)
+  const control = new ControlPlane({ machine: machine.machine, address, uid: account.uid })
   return new UserLife({ machine, keeper: keeperOf(machine), control })
 }
 

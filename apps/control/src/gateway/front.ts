@@ -5,7 +5,7 @@ import { STATUS_CODES, type IncomingMessage, type ServerResponse } from "node:ht
 import { dirname, join } from "node:path"
 import type { Duplex } from "node:stream"
 import type { Clock } from "@warren/base/clock.ts"
-import { Fault, faultCodes, isCancellation, messageOf } from "@warren/base/fault.ts"
+import { errnoOf, Fault, faultCodes, isCancellation, messageOf } from "@warren/base/fault.ts"
 import type { Log } from "@warren/base/log.ts"
 import type { Gate } from "../gate.ts"
 import type { Identity } from "../login/identity.ts"
@@ -70,6 +70,7 @@ export class GatewayFront implements Disposable {
       if (asked) void this.#upgrade(request, socket, head, asked)
       else for (const upgrade of upgrades) upgrade.call(server, request, socket, head)
     })
+    server.on("clientError", (error: Error, socket: Duplex) => this.#unreadable(error, socket))
   }
 
   /** Cuts what is open. */
@@ -115,6 +116,17 @@ export class GatewayFront implements Disposable {
         throw fault
       }
     })
+  }
+
+  /** What is no HTTP, or could be read in two ways. Written down: nobody sends that by mistake. */
+  #unreadable(error: Error, socket: Duplex): void {
+    if (!socket.writable || errnoOf(error) === "ECONNRESET") return void socket.destroy()
+    const { remoteAddress = "" } = socket as { remoteAddress?: string }
+    const status = errnoOf(error) === "HPE_HEADER_OVERFLOW" ? 431 : 400
+    this.#parts.gate.noteRefusal(new Visit(remoteAddress.slice(0, addressCharsMax)), "request.unreadable", "invalid")
+    socket.end(headText(status, STATUS_CODES[status] ?? "", { connection: "close", "content-length": "0" }), () =>
+      socket.destroy(),
+    )
   }
 
   /** Finds the way, and has it watched for as long as the work takes. */

@@ -166,9 +166,9 @@ describe("a sign-in", () => {
   test("our own page may, with an origin or with the browser's word for it", async () => {
     await using system = await TestControl.open()
     const { cookie } = await system.person("alice")
-    expect((await system.ask("/v1/tokens", { cookie, body: {} })).status).toBe(200)
+    expect((await system.ask("/v1/tokens", { cookie, body: {} })).status).toBe(201)
     const headers = { cookie, "sec-fetch-site": "same-origin" }
-    expect((await system.ask("/v1/tokens", { body: {}, headers })).status).toBe(200)
+    expect((await system.ask("/v1/tokens", { body: {}, headers })).status).toBe(201)
   })
 
   test("a WebSocket with a cookie needs our origin, too", async () => {

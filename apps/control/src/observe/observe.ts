@@ -7,7 +7,7 @@ import type { Gate } from "../gate.ts"
 import { Visit } from "../visit.ts"
 import { callNames } from "./call-names.ts"
 import type { Metrics } from "./metrics.ts"
-import { newSpan, traceparentOf, type Traces } from "./traces.ts"
+import { newSpan, parseTraceparent, traceparentOf, type Traces } from "./traces.ts"
 
 interface ObserveParts {
   readonly gate: Gate
@@ -46,6 +46,7 @@ export function observe(visits: Visits, { gate, metrics, traces, clock }: Observ
     c.header("x-request-id", visit.requestId)
     const span = traces && newSpan(c.req.header("traceparent") ?? null)
     if (span) c.header("traceparent", traceparentOf(span))
+    visit.trace = span ? traceparentOf(span) : passedOn(c.req.header("traceparent"))
     const [startMs, started] = [clock.now(), clock.monotonic()]
     metrics.inFlight++
     try {
@@ -63,6 +64,11 @@ export function observe(visits: Visits, { gate, metrics, traces, clock }: Observ
     // Those that are not known before the answer is; few answers have any.
     for (const [name, value] of visit.headers) c.header(name, value, { append: true })
   }
+}
+
+/** What is traced by others goes on, also where nothing of it is told from here. */
+function passedOn(header: string | undefined): string | undefined {
+  return header !== undefined && parseTraceparent(header) ? header.slice(0, 55) : undefined
 }
 
 /** Whoever connected. What a header says about it is only what somebody said. */

@@ -108,6 +108,7 @@ export class Runners implements AsyncDisposable {
     const plane = remote(userPlane, {
       client: () => link.client(),
       connect: (signal) => link.connect(signal),
+      trace: (context) => visitOf(context).trace,
       sign: (call, input, context) => this.#sign(call, input, visitOf(context).who),
     })
     return { route, link, heartbeat, plane, checkedAt: now }

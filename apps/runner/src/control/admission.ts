@@ -18,7 +18,12 @@ export function admission(verifier: StatementVerifier, access: AccessLog): (aske
       access.refuse({ user: "", ...about(call, input), result: "forbidden", reason })
     })
     const { user, token, id } = statement
-    const entry = { user, ...about(call, input), ...(token === undefined ? {} : { token }), statement: id }
+    const trace = traceOf(asked.trace)
+    const entry = {
+      ...{ user, ...about(call, input), statement: id },
+      ...(token === undefined ? {} : { token }),
+      ...(trace === undefined ? {} : { trace }),
+    }
     if (asked.isOpen) access.add({ ...entry, result: "opened" })
     const caller: Admitted = { name: user, limits: statement.limits }
     return { caller, ended: (result) => access.note({ ...entry, result }) }
@@ -37,6 +42,11 @@ function checked(
     onRefusal(Fault.from(thrown).message)
     throw thrown
   }
+}
+
+/** The trace's own id, without which part of it this is. */
+function traceOf(traceparent: string | undefined): string | undefined {
+  return /^[\da-f]{2}-([\da-f]{32})-[\da-f]{16}-[\da-f]{2}$/.exec(traceparent ?? "")?.[1]
 }
 
 const charsMax = 128

@@ -10,6 +10,8 @@ import { limitedPlane } from "./limited-plane.ts"
 
 interface ControlDoorOptions {
   readonly path: string
+  /** A socket that is open already. */
+  readonly fd?: number | undefined
   readonly group: number
   /** The file with the control plane's public key. */
   readonly keyFile: string
@@ -33,6 +35,7 @@ export function openControlDoor(options: ControlDoorOptions): Promise<RpcDoor> {
   const verifier = new StatementVerifier({ user, now: () => clock.now(), keys: (isNewWanted) => key.keys(isNewWanted) })
   return RpcDoor.open({
     path: options.path,
+    fd: options.fd,
     group: options.group,
     caller: { name: "" },
     contract: userPlane,

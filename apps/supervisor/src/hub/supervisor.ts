@@ -3,12 +3,16 @@ import { Fault, messageOf } from "@warren/base/fault.ts"
 import { newId } from "@warren/base/id.ts"
 import type { Log } from "@warren/base/log.ts"
 import { Turns } from "@warren/base/turns.ts"
+import type { AgentSpec } from "@warren/protocol/hub/agent-spec.ts"
 import { ProcessMemory } from "@warren/protocol/hub/link-memory.ts"
 import { HubUp, HubDown, type ProcessTruth } from "@warren/protocol/hub/messages.ts"
 import { ReliableLink } from "@warren/protocol/hub/reliable-link.ts"
 import type { AgentStatus } from "@warren/protocol/hub/words.ts"
 import type { GitLook } from "./git-look.ts"
 import { finalOf, toldOf } from "./turn-speaker.ts"
+
+export type ToolAnswer = Pick<Extract<HubDown, { type: "tool-result" }>, "out" | "fault">
+export type Json = Extract<HubUp, { type: "tool-call" }>["input"]
 
 export interface SupervisorParts {
   readonly adapter: AgentAdapter
@@ -27,6 +31,7 @@ export class Supervisor implements AsyncDisposable {
   readonly #over = new AbortController()
   readonly #channels = new Turns()
   readonly #open = new Map<string, AbortController>()
+  readonly #asked = new Map<string, (answer: ToolAnswer) => void>()
   readonly #works = new Set<Promise<void>>()
   #agent: ProcessTruth["agent"] = "none"
   #ready: Promise<void> | undefined
@@ -71,6 +76,24 @@ export class Supervisor implements AsyncDisposable {
     await this.#parts.adapter[Symbol.asyncDispose]()
   }
 
+  /** Asks the hub for something on behalf of the agent. */
+  async ask(tool: string, input: Json, signal: AbortSignal): Promise<ToolAnswer> {
+    const requestId = newId("req")
+    const either = AbortSignal.any([signal, this.#over.signal])
+    either.throwIfAborted()
+    try {
+      const answered = new Promise<ToolAnswer>((resolve, reject) => {
+        this.#asked.set(requestId, resolve)
+        either.addEventListener("abort", () => reject(either.reason), { once: true })
+      })
+      answered.catch(() => undefined)
+      await this.#tell({ type: "tool-call", requestId, tool, input })
+      return await answered
+    } finally {
+      this.#asked.delete(requestId)
+    }
+  }
+
   /** Resolves when the hub has everything, or when it is not worth waiting for. */
   async delivered(signal: AbortSignal): Promise<void> {
     while (!signal.aborted && this.link.isTogether && this.#memory.after(0, 1).length > 0)
@@ -93,6 +116,11 @@ export class Supervisor implements AsyncDisposable {
         return this.#work(() => this.#forget(message.channel, message.messageId))
       case "new-session":
         return this.#work(() => this.#forget(message.channel, undefined))
+      case "opencode-config":
+        return this.#work(() => this.#configure(message.spec))
+      case "tool-result":
+        this.#asked.get(message.requestId)?.(message)
+        return
       case "stop":
         return this.#parts.stop()
     }
@@ -166,6 +194,16 @@ export class Supervisor implements AsyncDisposable {
 
   async #forget(channel: string, messageId: string | undefined): Promise<void> {
     await this.#channels.take(channel, async () => this.#parts.adapter.forget?.(channel, messageId))
+  }
+
+  async #configure(spec: AgentSpec): Promise<void> {
+    try {
+      const isOther = await this.#parts.adapter.configure?.(spec, this.#over.signal)
+      this.#parts.log("info", "agent.configure", { restarted: isOther ?? false })
+    } catch (failure) {
+      // The next prompt tries it again, and says what is wrong if it still is.
+      this.#say({ type: "error", code: Fault.from(failure).code, message: messageOf(failure).slice(0, 8_192) })
+    }
   }
 
   #show(status: AgentStatus): void {

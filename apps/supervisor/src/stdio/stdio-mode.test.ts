@@ -5,7 +5,7 @@ import { once } from "node:events"
 import { eventually } from "@warren/base/testing/eventually.ts"
 import { bundleProgram } from "@warren/base/testing/program.ts"
 import { TempFolder } from "@warren/base/testing/temp-folder.ts"
-import { stdioLimits } from "@warren/protocol/supervisor/lines.ts"
+import { StdioEvent, stdioLimits } from "@warren/protocol/supervisor/lines.ts"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { SupervisorProcess } from "../testing/supervisor-process.ts"
 
@@ -50,6 +50,42 @@ describe("a supervisor on its standard input and output", () => {
     await it.until("agent:started")
     it.say({ cmd: "chat", text: "late" })
     expect(await it.until("agent:exit")).toContainEqual({ ev: "agent:stdout", data: "heard late\n" })
+  })
+
+  test("holds a whole conversation, line by line: every command and every event", async () => {
+    await using it = await supervisor('echo "$@"; read line; echo "heard $line" >&2; exec sleep 1000')
+    const heard: StdioEvent[] = []
+    const next = async (): Promise<StdioEvent> => {
+      const event = await it.event()
+      heard.push(event)
+      return event
+    }
+    it.say("not JSON")
+    await next()
+    const config = { model: "m", allowed_tools: ["Read", "Bash"], disallowed_tools: ["Edit"], max_turns: 3 }
+    it.say({ cmd: "start", prompt: "do it", agent_config: config })
+    await next()
+    await next()
+    it.say({ cmd: "exec", id: "req-1", argv: ["echo", "beside"] })
+    await next()
+    it.say({ cmd: "chat", text: "hello" })
+    await next()
+    it.say({ cmd: "stop" })
+    await next()
+    expect(heard).toEqual([
+      { ev: "error", cmd: null, code: "invalid", message: "that is not JSON" },
+      { ev: "agent:started", pid: expect.any(Number) },
+      { ev: "agent:stdout", data: "--model m --allowedTools Read,Bash --disallowedTools Edit --max-turns 3 do it\n" },
+      {
+        ...{ ev: "exec:result", id: "req-1", code: 0, stdout: "beside\n", stderr: "", reason: "exit" },
+        truncated: false,
+      },
+      { ev: "agent:stderr", data: "heard hello\n" },
+      { ev: "agent:exit", code: null, signal: "SIGTERM", reason: "stopped" },
+    ])
+    expect(new Set(["system:ready", ...heard.map(({ ev }) => ev)])).toEqual(
+      new Set(StdioEvent.options.map(({ shape }) => shape.ev.value)),
+    )
   })
 
   test("answers what means nothing with an error, and goes on", async () => {

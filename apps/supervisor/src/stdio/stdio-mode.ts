@@ -152,8 +152,14 @@ export class StdioMode implements AsyncDisposable {
   }
 
   #arguments({ prompt, agent_config: config }: Start): string[] {
-    const model = config?.model === undefined ? [] : ["--model", config.model]
-    return [...this.#options.args, ...model, ...(prompt === "" ? [] : [prompt])]
+    const { model, allowed_tools: allowed, disallowed_tools: disallowed, max_turns: turns } = config ?? {}
+    const wished = [
+      ...(model === undefined ? [] : ["--model", model]),
+      ...(allowed === undefined ? [] : ["--allowedTools", allowed.join(",")]),
+      ...(disallowed === undefined ? [] : ["--disallowedTools", disallowed.join(",")]),
+      ...(turns === undefined ? [] : ["--max-turns", String(turns)]),
+    ]
+    return [...this.#options.args, ...wished, ...(prompt === "" ? [] : [prompt])]
   }
 
   #common(): Pick<Launch, "env" | "cwd" | "uid" | "gid"> {

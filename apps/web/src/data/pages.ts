@@ -13,28 +13,30 @@ export interface Pages<T> {
   retry(): void
 }
 
+type ItemOf<R extends PagedRoute> = Output<R> extends { readonly items: readonly (infer T)[] } ? T : never
+
+interface Part {
+  readonly items: readonly unknown[]
+  readonly nextCursor?: string | undefined
+}
+
 /** A list that comes in parts, as far as it was asked for. */
-export function usePages<R extends PagedRoute>(
-  route: R,
-  input: Input<R>,
-  isOn = true,
-): Pages<Output<R>["items"][number]> {
+export function usePages<R extends PagedRoute>(route: R, input: Input<R>): Pages<ItemOf<R>> {
   const { data, error, isFetchingNextPage, hasNextPage, fetchNextPage, refetch } = useInfiniteQuery<
-    Output<R>,
+    Part,
     Fault,
-    { readonly pages: readonly Output<R>[] },
+    { readonly pages: readonly Part[] },
     readonly unknown[],
     string
   >({
     queryKey: [route, input, "pages"],
-    queryFn: ({ pageParam, signal }) =>
-      http.call(route, { ...input, ...(pageParam ? { cursor: pageParam } : {}) }, { signal }),
+    queryFn: async ({ pageParam, signal }) =>
+      (await http.call(route, { ...input, ...(pageParam ? { cursor: pageParam } : {}) }, { signal })) as Part,
     initialPageParam: "",
-    getNextPageParam: (last) => last.nextCursor,
-    enabled: isOn,
+    getNextPageParam: ({ nextCursor }) => nextCursor,
   })
   return {
-    items: data?.pages.flatMap(({ items }) => items as Output<R>["items"][number][]),
+    items: data?.pages.flatMap(({ items }) => items as readonly ItemOf<R>[]),
     ...{ error, isLoadingMore: isFetchingNextPage },
     more: hasNextPage ? () => void fetchNextPage() : undefined,
     retry: () => void refetch(),

@@ -67,6 +67,6 @@ function Keys(): ReactElement | null {
 /** Nobody types anywhere, and no dialog is open: a letter alone may mean something. */
 export function isFree({ target, ctrlKey, metaKey, altKey }: KeyboardEvent): boolean {
   if (ctrlKey || metaKey || altKey || document.querySelector("dialog[open]")) return false
-  const { tagName = "", isContentEditable = false } = (target ?? {}) as HTMLElement
-  return !/^(INPUT|TEXTAREA|SELECT)$/.test(tagName) && !isContentEditable
+  if (!(target instanceof HTMLElement)) return true
+  return !/^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName) && !target.isContentEditable
 }

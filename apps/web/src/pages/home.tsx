@@ -59,7 +59,7 @@ function Recent({
       <div className="recent">
         {sessions.map((session) => (
           <Link className="line" href={`/s/${session.name}`} key={session.id}>
-            <StateDot session={session} />
+            <StateDot isSilent session={session} />
             <span className="cut recent-name">{session.name}</span>
             <span className="cut spread soft tiny">{lookInWords(session)}</span>
             <When at={session.usedAt} />

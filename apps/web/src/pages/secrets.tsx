@@ -118,7 +118,6 @@ function SecretDialog({ known, close }: { readonly known: string; close(): void 
           <Field
             autoComplete="off"
             autoFocus
-            className="input mono"
             name="Name"
             onChange={({ target }) => setName(target.value)}
             pattern="[A-Za-z_][A-Za-z0-9_.\-]*"

@@ -19,12 +19,25 @@ const shapes: Readonly<Record<Look, ReactElement>> = {
   failed: <path d="M3 3l6 6M9 3l-6 6" stroke="currentColor" strokeLinecap="round" strokeWidth="1.8" />,
 }
 
-export function StateDot({ session }: { readonly session: SessionInfo }): ReactElement {
+interface StateDotProps {
+  readonly session: SessionInfo
+  /** The words stand beside it. */
+  readonly isSilent?: boolean
+}
+
+export function StateDot({ session, isSilent = false }: StateDotProps): ReactElement {
   const look = lookOf(session)
   const words = lookInWords(session)
   return (
-    <svg aria-label={words} className="state-dot" data-look={look} role="img" viewBox="0 0 12 12">
-      <title>{words}</title>
+    <svg
+      aria-hidden={isSilent || undefined}
+      aria-label={isSilent ? undefined : words}
+      className="state-dot"
+      data-look={look}
+      role={isSilent ? undefined : "img"}
+      viewBox="0 0 12 12"
+    >
+      {!isSilent && <title>{words}</title>}
       {shapes[look]}
     </svg>
   )

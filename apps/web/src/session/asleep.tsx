@@ -6,7 +6,7 @@ import { isFree } from "../frame/shortcuts.tsx"
 import { Button } from "../parts/button.tsx"
 import { EmptyState } from "../parts/empty-state.tsx"
 
-const unawake: readonly SessionInfo["state"][] = [
+const unawake: ReadonlySet<SessionInfo["state"]> = new Set<SessionInfo["state"]>([
   "hibernated",
   "hibernating",
   "restoring",
@@ -14,10 +14,10 @@ const unawake: readonly SessionInfo["state"][] = [
   "stopping",
   "failed",
   "starting",
-]
+])
 
 export function isAsleep({ state }: SessionInfo): boolean {
-  return unawake.includes(state)
+  return unawake.has(state)
 }
 
 const titles: Readonly<Partial<Record<SessionInfo["state"], string>>> = {

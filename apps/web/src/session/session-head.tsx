@@ -59,7 +59,7 @@ function StateLine({ session }: { readonly session: SessionInfo }): ReactElement
   useTick(1_000, isBusy)
   return (
     <span className="state-line" data-look={look} role="status">
-      <StateDot session={session} />
+      <StateDot isSilent session={session} />
       <span className="cut">{words}</span>
       {isBusy && Date.now() - since > 1_000 && (
         <span className="soft">{duration(Math.floor((Date.now() - since) / 1_000) * 1_000)}</span>

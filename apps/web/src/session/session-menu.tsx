@@ -8,8 +8,8 @@ import { Menu, MenuItem } from "../parts/menu.tsx"
 import { ForkDialog } from "./fork-dialog.tsx"
 import { RenameDialog } from "./rename-dialog.tsx"
 
-const awake: readonly SessionInfo["state"][] = ["running", "paused"]
-const asleep: readonly SessionInfo["state"][] = ["hibernated", "stopped", "failed"]
+const awake: ReadonlySet<SessionInfo["state"]> = new Set(["running", "paused"] as const)
+const asleep: ReadonlySet<SessionInfo["state"]> = new Set(["hibernated", "stopped", "failed"] as const)
 
 /** What can be done with a session. What cannot be done now is not offered. */
 export function SessionMenu({ session }: { readonly session: SessionInfo }): ReactElement {
@@ -32,7 +32,7 @@ export function SessionMenu({ session }: { readonly session: SessionInfo }): Rea
   return (
     <>
       <Menu name="Actions">
-        {asleep.includes(state) && (
+        {asleep.has(state) && (
           <MenuItem act={() => restore.mutate({ id })} icon="play">
             Wake
           </MenuItem>
@@ -50,12 +50,12 @@ export function SessionMenu({ session }: { readonly session: SessionInfo }): Rea
             Pause
           </MenuItem>
         )}
-        {awake.includes(state) && (
+        {awake.has(state) && (
           <MenuItem act={() => hibernate.mutate({ id })} icon="moon">
             Hibernate
           </MenuItem>
         )}
-        {(awake.includes(state) || state === "hibernated") && (
+        {(awake.has(state) || state === "hibernated") && (
           <MenuItem act={() => stop.mutate({ id })} icon="stop">
             Stop
           </MenuItem>

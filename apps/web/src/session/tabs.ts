@@ -23,5 +23,10 @@ export const tabs: readonly [Tab, ...Tab[]] = [
     icon: "terminal",
     view: lazy(() => import("./terminal/terminal-tab.tsx")),
   },
+  { name: "files", title: "Files", icon: "folder", view: lazy(() => import("./files/files-tab.tsx")) },
+  { name: "changes", title: "Changes", icon: "diff", view: lazy(() => import("./changes/changes-tab.tsx")) },
   { name: "preview", title: "Preview", icon: "globe", view: lazy(() => import("./preview/preview-tab.tsx")) },
+  { name: "editor", title: "Editor", icon: "code", view: lazy(() => import("./service/editor-tab.tsx")) },
+  { name: "desktop", title: "Desktop", icon: "screen", view: lazy(() => import("./service/desktop-tab.tsx")) },
+  { name: "details", title: "Details", icon: "info", view: lazy(() => import("./details/details-tab.tsx")) },
 ]

@@ -53,7 +53,9 @@ export class AcpProgram implements AsyncDisposable {
     const input = ReadableStream.from(this.#heldBack()) as ReadableStream<Uint8Array>
     const output = Writable.toWeb(group.stdin) as WritableStream<Uint8Array>
     this.#connection = client({ name: "warren" })
-      .onNotification(methods.client.session.update, ({ params }) => this.#tell(params.sessionId, { type: "update", update: params.update }))
+      .onNotification(methods.client.session.update, ({ params }) =>
+        this.#tell(params.sessionId, { type: "update", update: params.update }),
+      )
       .onRequest(methods.client.session.requestPermission, ({ params }) => this.#permission(params))
       .connect(ndJsonStream(output, input, { maxMessageBytes: messageBytesMax }))
     // One that says nothing more is of no use, also when it lives on.
@@ -125,13 +127,11 @@ export class AcpProgram implements AsyncDisposable {
     this.#inboxes.set(sessionId, inbox)
     if (!this.isRunning) inbox.close()
     const prompt: ContentBlock[] = texts.map((text) => ({ type: "text", text }))
-    void this.#connection.agent
-      .request(methods.agent.session.prompt, { sessionId, prompt })
-      .then(
-        (response) => inbox.push({ type: "stopped", response }),
-        // Anything else is the end of the connection, and so of the program.
-        (failure: unknown) => (failure instanceof RequestError ? inbox.push({ type: "failed", failure }) : undefined),
-      )
+    void this.#connection.agent.request(methods.agent.session.prompt, { sessionId, prompt }).then(
+      (response) => inbox.push({ type: "stopped", response }),
+      // Anything else is the end of the connection, and so of the program.
+      (failure: unknown) => (failure instanceof RequestError ? inbox.push({ type: "failed", failure }) : undefined),
+    )
     return Object.assign(inbox, {
       [Symbol.dispose]: () => {
         inbox.close()

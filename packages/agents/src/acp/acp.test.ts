@@ -40,7 +40,9 @@ describe("an ACP agent", () => {
       expect(await turn(adapter, "a")).toMatchObject([{ text: "turn 1: " }, { text: "a" }, { reason: "end_turn" }])
       expect(await turn(adapter, "b")).toMatchObject([{ text: "turn 2: " }, {}, {}])
       expect(await turn(adapter, "a", "telegram:1")).toMatchObject([{ text: "turn 1: " }, {}, {}])
-      expect(await turn(adapter, "die")).toMatchObject([{ cause: "transport", error: expect.stringContaining("with 3") }])
+      expect(await turn(adapter, "die")).toMatchObject([
+        { cause: "transport", error: expect.stringContaining("with 3") },
+      ])
       expect(await turn(adapter, "c")).toMatchObject([{ text: after }, {}, {}])
       await adapter.forget("web:default")
       expect(await turn(adapter, "d")).toMatchObject([{ text: "turn 1: " }, {}, {}])
@@ -75,7 +77,10 @@ describe("an ACP agent", () => {
     await using none = new Acp({ ...spec, cmd: "/no/such/program" }, {}, "/")
     await expect(none.start(signal)).rejects.toMatchObject({ code: "not_found" })
     await using other = new Acp({ ...spec, cmd: "sh", args: ["-c", "echo what? >&2; exit 4"] }, process.env, "/")
-    await expect(other.start(signal)).rejects.toMatchObject({ code: "unavailable", message: expect.stringContaining("what?") })
+    await expect(other.start(signal)).rejects.toMatchObject({
+      code: "unavailable",
+      message: expect.stringContaining("what?"),
+    })
     await using old = acpOf(["--old"])
     await expect(old.start(signal)).rejects.toThrow("version 0")
   })

@@ -172,7 +172,8 @@ function eventsOf(events: AgentEvent[]): Event[] {
 
 async function ended(told: Told | undefined, program: AcpProgram, signal: AbortSignal): Promise<TurnEnd> {
   if (signal.aborted) return canceled
-  if (told?.type === "failed") return failed(isUnauthenticated(told.failure) ? "auth" : "verdict", messageOf(told.failure))
+  if (told?.type === "failed")
+    return failed(isUnauthenticated(told.failure) ? "auth" : "verdict", messageOf(told.failure))
   if (told?.type !== "stopped") return failed("transport", await program.ending())
   const end = endOf(told.response.stopReason)
   return end.reason === "canceled" ? failed("verdict", "it stopped by itself") : end

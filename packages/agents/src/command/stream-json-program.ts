@@ -71,16 +71,22 @@ export class StreamJsonProgram implements AsyncDisposable {
   async *#events(messageId: string, turn: AbortSignal, caller: AbortSignal): AsyncGenerator<AgentEvent, void, void> {
     for (;;) {
       const { value: line, done } = (await this.#running?.lines.next()) ?? { value: undefined, done: true }
-      if (done) return yield await this.#lost(caller)
+      if (done) {
+        yield* this.#words.leftovers()
+        return yield await this.#lost(caller)
+      }
       const { events, permission } = this.#words.read(line)
       if (permission?.request.subtype === "can_use_tool") yield* this.#permit(permission, messageId, turn)
       for (const event of events) {
-        if (event.type !== "end") yield event
+        if (event.type !== "end") {
+          yield event
+          continue
+        }
+        yield* this.#words.leftovers()
         // An interrupt that came too late for the turn does not make it another.
-        else
-          return yield event.reason === "canceled" && !caller.aborted
-            ? failed("verdict", "it stopped by itself", event.usage)
-            : event
+        return yield event.reason === "canceled" && !caller.aborted
+          ? failed("verdict", "it stopped by itself", event.usage)
+          : event
       }
     }
   }

@@ -95,6 +95,13 @@ export class StreamJson {
     this.#tools.clear()
   }
 
+  /** What still runs when the turn is over does not run any more. */
+  leftovers(): AgentEvent[] {
+    const open = [...this.#tools]
+    this.#tools.clear()
+    return open.map(([callId, call]) => ({ type: "tool", callId, ...call, status: "error", error: "it was stopped" }))
+  }
+
   /** What a line says. A permission it asks for is for the caller to answer; what is no line of this kind says nothing. */
   read(text: string): { readonly events: AgentEvent[]; readonly permission?: Permission } {
     const line = Line.safeParse(parsed(text))
@@ -146,6 +153,7 @@ export class StreamJson {
     for (const block of content) {
       if (!("tool_use_id" in block)) continue
       const call = this.#tools.get(block.tool_use_id) ?? { toolName: "tool" }
+      this.#tools.delete(block.tool_use_id)
       const common = { type: "tool", callId: block.tool_use_id, ...call } as const
       if (block.is_error) yield { ...common, status: "error", error: wordsOf(block.content) }
       else yield { ...common, status: "completed", result: limited(wordsOf(block.content)) }

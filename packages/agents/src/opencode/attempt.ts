@@ -32,6 +32,7 @@ const abortMs = 2_500
 /** Until OpenCode begins, no model was asked: what takes long then is the machine. */
 const beginMs = 60_000
 const retriesMax = 5
+const lastWordsMs = 1_000
 const messagesRead = 50
 const Statuses = z.record(z.string(), z.object({ type: z.string() }))
 
@@ -78,13 +79,22 @@ export class Attempt {
       if (signal.aborted) abort()
       yield* this.#events(inbox, requests)
     } catch (failure) {
-      this.#verdict ??= failed("transport", messageOf(failure))
+      await this.#broke(failure)
     } finally {
       this.#over.abort()
       signal.removeEventListener("abort", abort)
     }
     for (const event of this.#reader.leftovers()) yield event as Event
     return this.#end(inbox)
+  }
+
+  /** A request that fails is often the first sign that OpenCode has died: how it did says more. */
+  async #broke(failure: unknown): Promise<void> {
+    const { server, clock } = this.#parts
+    const over = new AbortController()
+    await Promise.race([server.ended, clock.sleep(lastWordsMs, over.signal).catch(() => undefined)])
+    over.abort()
+    if (!this.#inbox?.isClosed) this.#verdict ??= failed("transport", messageOf(failure))
   }
 
   /** As if it had not been asked: the conversation is what it was before. */
@@ -117,7 +127,10 @@ export class Attempt {
       const told = inbox.take()
       if (told === undefined) return
       for (const event of await this.#heard(told, requests)) yield event as Event
-      if (await this.#isOver(told)) return
+      if (!(await this.#isOver(told))) continue
+      // Its last words may be under way still, or may have been missed.
+      if (!this.#reader.isComplete) for (const event of await this.#caughtUp()) yield event as Event
+      return
     }
   }
 
@@ -166,7 +179,11 @@ export class Attempt {
     return this.#reader.read(told)
   }
 
-  #status(status: { readonly type: string; readonly attempt?: number | undefined; readonly message?: string | undefined }): void {
+  #status(status: {
+    readonly type: string
+    readonly attempt?: number | undefined
+    readonly message?: string | undefined
+  }): void {
     // It may have been told to stop before it had begun.
     if (status.type === "busy" && this.#verdict) this.#abort()
     if (status.type === "retry") this.#retried(status.attempt ?? 1, status.message ?? "")

@@ -5,22 +5,25 @@ export class Gate {
   #waiting: (() => void)[] = []
 
   async enter(signal: AbortSignal): Promise<Disposable> {
-    await this.#until(() => !this.#isClosed, signal)
+    while (this.#isClosed) await this.#change(signal)
+    signal.throwIfAborted()
     this.#inside++
     return this.#once(() => this.#inside--)
   }
 
+  /** Closed at once where it is open: whoever comes after this call comes after what is done in it. */
   async close(signal: AbortSignal): Promise<Disposable> {
-    await this.#until(() => !this.#isClosed, signal)
+    while (this.#isClosed) await this.#change(signal)
+    signal.throwIfAborted()
     this.#isClosed = true
     const open = this.#once(() => (this.#isClosed = false))
     try {
-      await this.#until(() => this.#inside === 0, signal)
+      while (this.#inside > 0) await this.#change(signal)
+      return open
     } catch (failure) {
       open[Symbol.dispose]()
       throw failure
     }
-    return open
   }
 
   #once(leave: () => void): Disposable {
@@ -35,14 +38,15 @@ export class Gate {
     }
   }
 
-  async #until(holds: () => boolean, signal: AbortSignal): Promise<void> {
-    while (!holds()) {
-      signal.throwIfAborted()
-      await new Promise<void>((resolve) => {
-        this.#waiting.push(resolve)
-        signal.addEventListener("abort", () => resolve(), { once: true })
+  #change(signal: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      if (signal.aborted) return reject(signal.reason)
+      const abort = (): void => reject(signal.reason)
+      signal.addEventListener("abort", abort, { once: true })
+      this.#waiting.push(() => {
+        signal.removeEventListener("abort", abort)
+        resolve()
       })
-    }
-    signal.throwIfAborted()
+    })
   }
 }

@@ -62,9 +62,8 @@ export class OpenCode implements AgentAdapter {
     const begun = this.#options.clock.monotonic()
     let pass: Disposable | undefined
     try {
-      const preferences = await this.#admitted(prompt, signal)
-      pass = await this.#gate.enter(signal)
-      for await (const event of this.#tries(prompt, preferences, signal)) {
+      pass = await this.#admitted(prompt, signal)
+      for await (const event of this.#tries(prompt, this.#preferences(prompt), signal)) {
         if (event.type !== "end") yield event
         else
           yield {
@@ -109,16 +108,27 @@ export class OpenCode implements AgentAdapter {
     closed?.[Symbol.dispose]()
   }
 
-  /** The models to try for a prompt, in order. One that is not known yet is made known first. */
-  async #admitted({ model, modelPreferences }: Prompt, signal: AbortSignal): Promise<(string | undefined)[]> {
+  /** Inside the gate, with every model known that the prompt wants. */
+  async #admitted(prompt: Prompt, signal: AbortSignal): Promise<Disposable> {
+    // Refused before anything is held: what a person wrote may be no model.
+    this.#preferences(prompt)
+    for (;;) {
+      const pass = await this.#gate.enter(signal)
+      const wanted = this.#preferences(prompt).filter((model) => model !== undefined)
+      const unknown = wanted.filter((model) => !this.#models.includes(model))
+      if (unknown.length === 0) return pass
+      pass[Symbol.dispose]()
+      await this.#change(this.#spec, [...this.#models, ...unknown].slice(-modelsMax), signal)
+    }
+  }
+
+  /** The models to try for a prompt, in order. Without any, the rest of its configuration says which it is. */
+  #preferences({ model, modelPreferences }: Prompt): (string | undefined)[] {
     const wanted = [...(model === undefined ? [] : [model]), ...(modelPreferences ?? this.#spec.models)]
     const wrong = wanted.find((one) => !one.includes("/"))
     if (wrong !== undefined)
       throw new Fault("invalid", `"${wrong}" is no model`, { hint: "write provider/model, such as openai/gpt-5" })
-    const models = [...new Set([...this.#models, ...wanted])]
-    if (models.length > this.#models.length) await this.#change(this.#spec, models.slice(-modelsMax), signal)
-    // Which one it is then is said by the rest of its configuration.
-    return wanted.length === 0 ? [undefined] : [...new Set(wanted)]
+    return wanted.length === 0 ? [undefined] : [...new Set(wanted)].slice(0, modelsMax)
   }
 
   async *#tries(

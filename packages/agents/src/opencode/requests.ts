@@ -34,7 +34,8 @@ export class Requests {
   }
 
   permission({ id, permission, patterns, metadata }: PermissionAsked): AgentEvent[] {
-    const reply = (answer: "once" | "always" | "reject"): void => this.#reply(`/permission/${id}/reply`, { reply: answer })
+    const reply = (answer: "once" | "always" | "reject"): void =>
+      this.#reply(`/permission/${id}/reply`, { reply: answer })
     const policy = policyOf(this.#parts.permissions, permission)
     if (policy !== "ask") {
       reply(policy === "allow" ? "once" : "reject")

@@ -149,7 +149,7 @@ export class OpenCodeServer implements AsyncDisposable {
 
   /** Until it ends. */
   async #keepHearing(first: AsyncIterable<Uint8Array>): Promise<void> {
-    for (let body: AsyncIterable<Uint8Array> | undefined = first; !this.#over.signal.aborted; ) {
+    for (let body: AsyncIterable<Uint8Array> | undefined = first; !this.#over.signal.aborted;) {
       if (body) await this.#pump(body)
       if (this.#over.signal.aborted) return
       await sleep(reconnectMs)

@@ -51,7 +51,7 @@ export class TurnReader {
 
   /** The ids of its own messages, the newest first. */
   get answers(): string[] {
-    return [...this.#answers.keys()].reverse()
+    return [...this.#answers.keys()].toReversed()
   }
 
   read(event: OpenCodeEvent): AgentEvent[] {

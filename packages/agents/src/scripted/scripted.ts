@@ -118,6 +118,7 @@ export class Scripted implements AgentAdapter {
       for await (const line of textLines(group.stdout, resultCharsMax))
         output = (output + line).slice(0, resultCharsMax)
       const { code } = await group.exited
+      if (signal.aborted) yield { ...call, status: "error", error: "it was stopped", result: output }
       signal.throwIfAborted()
       if (code === 0) yield { ...call, status: "completed", result: output }
       else yield { ...call, status: "error", error: `exit ${code}`, result: output }

@@ -59,7 +59,9 @@ export function metricRoutes(on: On, { sandboxes, clock }: ApiParts): void {
     const asked = (c.req.query("sandbox_ids") ?? "").split(",").filter((id) => id !== "")
     const all = await allSandboxes(plane, sandboxes)
     const wanted = all.filter(({ id }) => asked.length === 0 || asked.includes(id))
-    const found = await Promise.all(wanted.map(async (one) => [one.id, (await measurements.take(plane, one)).at(-1)] as const))
+    const found = await Promise.all(
+      wanted.map(async (one) => [one.id, (await measurements.take(plane, one)).at(-1)] as const),
+    )
     return c.json({ sandboxes: Object.fromEntries(found) })
   })
   on("GET /sandboxes/:id/metrics", async ({ plane, id, c }) => {

@@ -14,7 +14,11 @@ const Requested = z.object({
   name: z.string().min(1).max(128),
   tags: z.array(z.string()).max(32).nullish(),
   cpuCount: z.number().min(1).max(1024).optional(),
-  memoryMB: z.number().min(64).max(1024 * 1024).optional(),
+  memoryMB: z
+    .number()
+    .min(64)
+    .max(1024 * 1024)
+    .optional(),
 })
 
 export function templateRoutes(on: On, open: Open, parts: ApiParts): void {
@@ -25,7 +29,11 @@ export function templateRoutes(on: On, open: Open, parts: ApiParts): void {
     const names = [first, ...(tags ?? []).map((tag) => templateName(`${first.name}:${tag}`))]
     const limits = { cpus: cpuCount, memoryBytes: Math.floor(memoryMB) * mib }
     const made = builds.add({ key, template: first.name, names: unique(names), limits })
-    const about = { names: made.names.map(({ name }) => name), aliases: [first.name], tags: made.names.map(({ tag }) => tag) }
+    const about = {
+      names: made.names.map(({ name }) => name),
+      aliases: [first.name],
+      tags: made.names.map(({ tag }) => tag),
+    }
     return c.json({ templateID: first.name, buildID: made.id, public: false, ...about }, 202)
   })
   on("GET /templates/:id/files/:hash", async ({ plane, key, c }) => {
@@ -39,7 +47,7 @@ export function templateRoutes(on: On, open: Open, parts: ApiParts): void {
     if (!parts.tokens.isUpload(token, key, hash)) throw new Fault("unauthenticated", "this address is not one of ours")
     const plane = await parts.within(c.req.raw, key)
     if (!plane) throw new Fault("unauthenticated", "the key it was made with counts no more")
-    await keepSent(plane, hash, (c.req.raw.body ?? new Blob([]).stream()) as AsyncIterable<Uint8Array>)
+    await keepSent(plane, hash, c.req.raw)
     return c.body(null, 200)
   })
   on("POST /v2/templates/:id/builds/:build", async ({ plane, key, json, c }) => {
@@ -52,7 +60,13 @@ export function templateRoutes(on: On, open: Open, parts: ApiParts): void {
     const made = builds.get(key, c.req.param("build") ?? "")
     const logEntries = builds.page(made, Number(c.req.query("logsOffset") ?? 0) || 0)
     const { id, template, status, reason } = made
-    const about = { buildID: id, templateID: template, status, logs: logEntries.map(({ message }) => message), logEntries }
+    const about = {
+      buildID: id,
+      templateID: template,
+      status,
+      logs: logEntries.map(({ message }) => message),
+      logEntries,
+    }
     return c.json({ ...about, ...(reason ? { reason } : {}) })
   })
   names(on)
@@ -70,7 +84,12 @@ function names(on: On): void {
     on(`GET ${prefix}/templates`, async ({ plane, c }) => {
       const found = (await templates(plane)).map(({ snapshot, name }) => ({
         ...{ templateID: name.name, buildID: snapshot.id, public: false, buildStatus: "ready", buildCount: 1 },
-        ...{ aliases: [name.name], names: [`${name.name}:${name.tag}`], createdAt: snapshot.createdAt, updatedAt: snapshot.createdAt },
+        ...{
+          aliases: [name.name],
+          names: [`${name.name}:${name.tag}`],
+          createdAt: snapshot.createdAt,
+          updatedAt: snapshot.createdAt,
+        },
       }))
       return c.json(found)
     })
@@ -79,7 +98,9 @@ function names(on: On): void {
     const { name } = templateName(decodeURIComponent(id))
     const found = (await templates(plane)).filter((one) => one.name.name === name)
     if (found.length === 0) throw new Fault("not_found", `template '${id}' not found`)
-    return c.json(found.map(({ snapshot, name: { tag } }) => ({ tag, buildID: snapshot.id, createdAt: snapshot.createdAt })))
+    return c.json(
+      found.map(({ snapshot, name: { tag } }) => ({ tag, buildID: snapshot.id, createdAt: snapshot.createdAt })),
+    )
   })
   on("POST /templates/tags", async ({ plane, json, c }) => {
     const { target, tags } = await json(z.object({ target: z.string(), tags: z.array(z.string()).min(1).max(32) }))

@@ -1,11 +1,11 @@
 import { posix } from "node:path"
 import { Fault } from "@warren/base/fault.ts"
 import { Readable } from "node:stream"
-import { Chunk, endOfBytes } from "@warren/protocol/conversation.ts"
 import type { Context as HonoContext } from "hono"
 import { z } from "zod"
 import { isSameText } from "../access-token.ts"
 import type { Plane } from "../plane.ts"
+import { bodyOf, filled, poured } from "../transfer.ts"
 import type { ApiParts, On, Open } from "./door.ts"
 
 type Entry = Awaited<ReturnType<typeof statOf>>
@@ -58,7 +58,9 @@ function content(open: Open, parts: ApiParts): void {
       const plane = await admitted(parts, c, name)
       return handle({ c, plane, name, path: posix.resolve("/", c.req.query("path") ?? "").slice(1) })
     })
-  at("GET /volumecontent/:id/path", async ({ c, plane, name, path }) => c.json(entryShape(await statOf(plane, name, path))))
+  at("GET /volumecontent/:id/path", async ({ c, plane, name, path }) =>
+    c.json(entryShape(await statOf(plane, name, path))),
+  )
   at("PATCH /volumecontent/:id/path", async () => {
     throw new Fault("unsupported", "owners and rights of files in a volume are changed in a sandbox that has it")
   })
@@ -78,14 +80,12 @@ function content(open: Open, parts: ApiParts): void {
     const { sizeBytes } = await statOf(plane, name, path)
     const bytes = await plane.stream("workspace.read", { name, path })
     const body = Readable.toWeb(Readable.from(poured(bytes), { objectMode: false })) as ReadableStream<Uint8Array>
-    return new Response(body, { headers: { "content-type": "application/octet-stream", "content-length": String(sizeBytes) } })
+    return new Response(body, {
+      headers: { "content-type": "application/octet-stream", "content-length": String(sizeBytes) },
+    })
   })
   at("PUT /volumecontent/:id/file", async ({ c, plane, name, path }) => {
-    await using conversation = await plane.stream("workspace.write", { name, path })
-    const body = (c.req.raw.body ?? new Blob([]).stream()) as AsyncIterable<Uint8Array>
-    for await (const piece of body) await conversation.write(piece)
-    conversation.send(endOfBytes)
-    while ((await conversation.next()) !== undefined);
+    await filled(await plane.stream("workspace.write", { name, path }), bodyOf(c.req.raw))
     return c.json(entryShape(await statOf(plane, name, path)), 201)
   })
 }
@@ -117,12 +117,5 @@ function entryShape({ path, name, kind, sizeBytes, modifiedAt, mode, target }: E
     ...{ name, type: kinds[kind], path: `/${path}`, size: sizeBytes, mode: mode & 0o777, uid: 1000, gid: 1000 },
     ...{ atime: modifiedAt, mtime: modifiedAt, ctime: modifiedAt },
     ...(target === undefined ? {} : { target }),
-  }
-}
-
-async function* poured(conversation: AsyncDisposable & { next(): Promise<unknown> }): AsyncGenerator<Buffer> {
-  await using bytes = conversation
-  for (let item = await bytes.next(); item !== undefined; item = await bytes.next()) {
-    if (item instanceof Chunk) yield Buffer.from(item.bytes)
   }
 }

@@ -42,7 +42,7 @@ interface StreamOptions {
 }
 
 /** Messages as they come, then how it ended. Nobody reading holds back who makes them. */
-export function streamAnswer(messages: AsyncGenerator<object>, options: StreamOptions): Response {
+export function streamAnswer(messages: AsyncGenerator<object, void, void>, options: StreamOptions): Response {
   let timer: NodeJS.Timeout | undefined
   let isOver = false
   const finish = (): void => {
@@ -81,12 +81,14 @@ export function streamAnswer(messages: AsyncGenerator<object>, options: StreamOp
 }
 
 async function nextOf(
-  messages: AsyncGenerator<object>,
+  messages: AsyncGenerator<object, void, void>,
   { log, cut }: StreamOptions,
 ): Promise<{ message: Buffer; isLast: boolean }> {
   try {
-    const { value, done } = await messages.next()
-    return done ? { message: envelope({}, endFlag), isLast: true } : { message: envelope(value), isLast: false }
+    const next: IteratorResult<object, void> = await messages.next()
+    return next.done
+      ? { message: envelope({}, endFlag), isLast: true }
+      : { message: envelope(next.value), isLast: false }
   } catch (thrown) {
     const fault = Fault.from(thrown)
     if (fault.code === "internal" && !cut.aborted && !isCancellation(thrown)) {

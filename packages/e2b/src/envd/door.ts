@@ -41,7 +41,7 @@ export interface EnvdAsked {
 }
 
 type Unary = (inside: Inside, body: Buffer) => Promise<object>
-type Stream = (inside: Inside, body: Buffer, timeoutMs: number) => AsyncGenerator<object>
+type Stream = (inside: Inside, body: Buffer, timeoutMs: number) => AsyncGenerator<object, void, void>
 
 export class EnvdDoor {
   readonly #parts: EnvdParts

@@ -2,7 +2,7 @@ import { posix } from "node:path"
 import { pipeline, Readable } from "node:stream"
 import { createGunzip, createGzip } from "node:zlib"
 import { Fault } from "@warren/base/fault.ts"
-import { Chunk, endOfBytes } from "@warren/protocol/conversation.ts"
+import { filled, poured } from "../transfer.ts"
 import { boundaryOf, partsOf } from "./multipart.ts"
 import { asThey, ownerOf } from "./rights.ts"
 import type { Inside } from "./inside.ts"
@@ -43,17 +43,6 @@ export async function download(inside: Inside, request: Request, given: string):
 
 function packed(pieces: Readable): Readable {
   return pipeline(pieces, createGzip(), () => undefined)
-}
-
-interface Bytes extends AsyncDisposable {
-  next(): Promise<unknown>
-}
-
-async function* poured(conversation: Bytes): AsyncGenerator<Buffer> {
-  await using open = conversation
-  for (let item = await open.next(); item !== undefined; item = await open.next()) {
-    if (item instanceof Chunk) yield Buffer.from(item.bytes)
-  }
 }
 
 function rangeOf(header: string | null, size: number): { from: number; to: number } | undefined {
@@ -108,10 +97,7 @@ async function written(
     const owner = user === inside.user ? {} : { owner: await ownerOf(inside) }
     return plane.stream("file.write", { ...asked, user, ...owner })
   })
-  await using open = conversation
-  for await (const piece of pieces) await open.write(piece)
-  open.send(endOfBytes)
-  while ((await open.next()) !== undefined);
+  await filled(conversation, pieces)
   await note(inside, path, metadata)
   const about = Object.keys(metadata).length === 0 ? {} : { metadata }
   return { path, name: posix.basename(path), type: "file", ...about }

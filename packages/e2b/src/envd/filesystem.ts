@@ -63,7 +63,7 @@ export const filesystem = {
     return {}
   },
 
-  async *watchDir(inside: Inside, asked: z.output<typeof Watch>): AsyncGenerator<object> {
+  async *watchDir(inside: Inside, asked: z.output<typeof Watch>): AsyncGenerator<object, void, void> {
     for await (const event of changes(inside, asked)) yield isReady(event) ? { start: {} } : { filesystem: event }
   },
 }
@@ -72,7 +72,7 @@ const ready = {}
 export const isReady = (event: object): boolean => event === ready
 
 /** Every change from `ready` on. */
-export async function* changes(inside: Inside, asked: z.output<typeof Watch>): AsyncGenerator<object> {
+export async function* changes(inside: Inside, asked: z.output<typeof Watch>): AsyncGenerator<object, void, void> {
   const path = await inside.path(asked.path)
   const found = await look(inside, path, true)
   if (!found) throw missing(path)

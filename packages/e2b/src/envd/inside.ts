@@ -1,8 +1,8 @@
 import { posix } from "node:path"
 import { Fault } from "@warren/base/fault.ts"
-import { Chunk } from "@warren/protocol/conversation.ts"
 import type { Plane } from "../plane.ts"
 import type { Sandbox } from "../sandboxes.ts"
+import { poured } from "../transfer.ts"
 
 const passwdBytesMax = 256 * 1024
 export const usualUser = "user"
@@ -70,11 +70,9 @@ export class Inside {
 
   /** A small file of the system's. */
   async read(path: string, limit: number): Promise<Buffer> {
-    await using conversation = await this.plane.stream("file.read", { session: this.session, path, limit })
+    const conversation = await this.plane.stream("file.read", { session: this.session, path, limit })
     const pieces: Buffer[] = []
-    for (let item = await conversation.next(); item !== undefined; item = await conversation.next()) {
-      if ((item as unknown) instanceof Chunk) pieces.push(Buffer.from((item as Chunk).bytes))
-    }
+    for await (const piece of poured(conversation)) pieces.push(piece)
     return Buffer.concat(pieces)
   }
 }

@@ -43,11 +43,11 @@ function field(head: string, name: string): string | undefined {
 
 /** What has come and was not taken yet. */
 class Pending {
-  readonly #chunks: AsyncIterator<Uint8Array>
+  readonly #chunks: AsyncIterator<Uint8Array, void>
   #held = Buffer.alloc(0)
 
   constructor(chunks: AsyncIterable<Uint8Array>) {
-    this.#chunks = chunks[Symbol.asyncIterator]()
+    this.#chunks = chunks[Symbol.asyncIterator]() as AsyncIterator<Uint8Array, void>
   }
 
   put(bytes: Buffer): void {
@@ -91,8 +91,8 @@ class Pending {
   }
 
   async #more(): Promise<void> {
-    const { value, done } = await this.#chunks.next()
-    if (done) throw new Fault("invalid", "the form ends in the middle")
-    this.put(Buffer.from(value as Uint8Array))
+    const next: IteratorResult<Uint8Array, void> = await this.#chunks.next()
+    if (next.done) throw new Fault("invalid", "the form ends in the middle")
+    this.put(Buffer.from(next.value))
   }
 }

@@ -31,13 +31,13 @@ type On = z.output<typeof OnProcess>
 
 /** Programs in a sandbox. Each goes on by itself: whoever started it may leave and come back. */
 export const processes = {
-  async *start(inside: Inside, asked: z.output<typeof Start>, timeoutMs: number): AsyncGenerator<object> {
+  async *start(inside: Inside, asked: z.output<typeof Start>, timeoutMs: number): AsyncGenerator<object, void, void> {
     const pid = await started(inside, asked, timeoutMs)
     yield { event: { start: { pid } } }
     yield* output(inside, pid)
   },
 
-  async *connect(inside: Inside, { process }: On): AsyncGenerator<object> {
+  async *connect(inside: Inside, { process }: On): AsyncGenerator<object, void, void> {
     const pid = pidOf(process)
     // Asked for here, so that nothing is said about a program that nobody knows.
     await inside.plane.call("process.status", { session: inside.session, pid })
@@ -110,7 +110,7 @@ const kinds: Readonly<Record<number, string>> = {
 }
 
 /** What it has said, what it says, and its end. */
-async function* output({ plane, session }: Inside, pid: number): AsyncGenerator<object> {
+async function* output({ plane, session }: Inside, pid: number): AsyncGenerator<object, void, void> {
   await using run = await plane.stream("process.attach", { session, pid, hold: true })
   for (let item = await run.next(); item !== undefined; item = await run.next()) {
     if (item instanceof Chunk) {

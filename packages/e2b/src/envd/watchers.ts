@@ -17,7 +17,7 @@ interface Watcher {
   readonly stop: AbortController
   events: object[]
   askedAt: number
-  failure: unknown
+  failure: Fault | undefined
 }
 
 /** For clients that ask now and then instead of listening: what has happened since they last asked. */
@@ -67,14 +67,14 @@ export class Watchers {
     throw new Fault("not_found", `watcher with id ${id} not found`)
   }
 
-  async #follow(watcher: Watcher, events: AsyncGenerator<object>): Promise<void> {
+  async #follow(watcher: Watcher, events: AsyncGenerator<object, void, void>): Promise<void> {
     try {
       for await (const event of events) {
         if (watcher.events.length >= limits.eventsMax) throw new Fault("limit", "too many events were not asked for")
         watcher.events.push(event)
       }
     } catch (thrown) {
-      watcher.failure = thrown
+      watcher.failure = Fault.from(thrown)
     }
   }
 

@@ -1,9 +1,9 @@
 import type { Clock } from "@warren/base/clock.ts"
 import { Fault } from "@warren/base/fault.ts"
 import { Turns } from "@warren/base/turns.ts"
-import { endOfBytes } from "@warren/protocol/conversation.ts"
 import type { Plane } from "../plane.ts"
 import type { Sandbox } from "../sandboxes.ts"
+import { filled } from "../transfer.ts"
 import { javascriptKernel } from "./javascript-kernel.ts"
 import { pythonKernel } from "./python-kernel.ts"
 import { interpreterServer } from "./server-program.ts"
@@ -56,8 +56,5 @@ async function isOpen(plane: Plane, session: string): Promise<boolean> {
 }
 
 async function place(plane: Plane, session: string, path: string, text: string): Promise<void> {
-  await using conversation = await plane.stream("file.write", { session, path })
-  await conversation.write(Buffer.from(text))
-  conversation.send(endOfBytes)
-  while ((await conversation.next()) !== undefined);
+  await filled(await plane.stream("file.write", { session, path }), [Buffer.from(text)])
 }

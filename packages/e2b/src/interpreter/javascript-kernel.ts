@@ -46,6 +46,9 @@ nowhere.resume()
 const server = repl.start({ input: new PassThrough(), output: nowhere, prompt: "", terminal: false, useGlobal: true, breakEvalOnSigint: true })
 globalThis.display = (...values) => Promise.all(values.map((value) => show(value, false)))
 process.removeAllListeners("uncaughtException")
+// What is thrown goes to the REPL's domain, which would print it.
+server._domain.removeAllListeners("error")
+server._domain.on("error", (failure) => failing(failure))
 
 /** The REPL has no static imports; what they mean it has. */
 function withoutImports(code) {

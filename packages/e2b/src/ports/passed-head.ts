@@ -1,6 +1,15 @@
 /** What belongs to one connection, and what was meant for us. */
 const dropped = new Set([
-  ...["connection", "keep-alive", "proxy-connection", "transfer-encoding", "te", "trailer", "upgrade", "http2-settings"],
+  ...[
+    "connection",
+    "keep-alive",
+    "proxy-connection",
+    "transfer-encoding",
+    "te",
+    "trailer",
+    "upgrade",
+    "http2-settings",
+  ],
   ...["e2b-sandbox-id", "e2b-sandbox-port", "e2b-traffic-access-token", "x-access-token", "x-api-key"],
 ])
 

@@ -40,7 +40,8 @@ export class Ports {
   /** A connection to it, or the answer to whoever may not have one. */
   async open(caller: Caller, signal: AbortSignal): Promise<Duplex | Response> {
     const { sandbox, port } = caller
-    if (!Number.isInteger(port) || port < 1 || port > portMax) return refusal(sandbox.id, `there is no port ${port}`, 400)
+    if (!Number.isInteger(port) || port < 1 || port > portMax)
+      return refusal(sandbox.id, `there is no port ${port}`, 400)
     const denied = this.#denied(caller)
     if (denied !== undefined) return refusal(sandbox.id, denied, 403)
     try {
@@ -91,7 +92,12 @@ export class Ports {
 }
 
 /** The head for a program inside: the name it was asked for by, or the one it is to see. */
-export function headFor({ sandbox, port }: Caller, raw: readonly string[], authority: string, isUpgrade = false): string[] {
+export function headFor(
+  { sandbox, port }: Caller,
+  raw: readonly string[],
+  authority: string,
+  isUpgrade = false,
+): string[] {
   const host = sandbox.settings.network?.maskRequestHost?.replaceAll("${PORT}", String(port))
   return passedHead(raw, authority, { host, isUpgrade })
 }
@@ -107,7 +113,10 @@ function exchanged(c: HonoContext, caller: Caller, stream: Duplex): Promise<Inco
     request.once("response", resolve)
     request.once("error", reject)
     const { body } = c.req.raw
-    if (body) Readable.fromWeb(body as never).on("error", reject).pipe(request)
+    if (body)
+      Readable.fromWeb(body as never)
+        .on("error", reject)
+        .pipe(request)
     else request.end()
   })
 }

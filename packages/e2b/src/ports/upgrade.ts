@@ -3,7 +3,13 @@ import type { Duplex } from "node:stream"
 import { headFor, type Caller, type Ports } from "./ports.ts"
 
 /** An upgrade is passed on as it came; from then on bytes go both ways until either side ends. */
-export async function upgraded(ports: Ports, caller: Caller, request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
+export async function upgraded(
+  ports: Ports,
+  caller: Caller,
+  request: IncomingMessage,
+  socket: Duplex,
+  head: Buffer,
+): Promise<void> {
   const gone = new AbortController()
   socket.once("close", () => gone.abort(new Error("the caller went away")))
   const stream = await ports.open(caller, gone.signal)

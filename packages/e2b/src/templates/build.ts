@@ -72,7 +72,10 @@ interface Ground {
 }
 
 /** What the first step stands on. */
-async function groundOf({ fromImage, fromTemplate, fromImageRegistry }: Recipe, { plane, teller }: BuildParts): Promise<Ground> {
+async function groundOf(
+  { fromImage, fromTemplate, fromImageRegistry }: Recipe,
+  { plane, teller }: BuildParts,
+): Promise<Ground> {
   const asked = fromTemplate ?? fromImage ?? "base"
   const found = await sourceOf(plane, asked).catch((thrown: unknown) => {
     if (fromImage === undefined || Fault.from(thrown).code !== "not_found") throw thrown
@@ -110,7 +113,8 @@ function said(steps: readonly Step[]): About {
   for (const { type, args } of steps) {
     const [first = ""] = args
     if (type === "USER") about = { ...about, user: first }
-    if (type === "WORKDIR") about = { ...about, cwd: first.startsWith("/") ? first : `${about.cwd ?? "/home/user"}/${first}` }
+    if (type === "WORKDIR")
+      about = { ...about, cwd: first.startsWith("/") ? first : `${about.cwd ?? "/home/user"}/${first}` }
     if (type === "ENV") {
       const pairs = args.flatMap((name, at) => (at % 2 === 0 ? [[name, args[at + 1] ?? ""] as const] : []))
       about = { ...about, env: { ...about.env, ...Object.fromEntries(pairs) } }

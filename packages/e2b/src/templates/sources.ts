@@ -41,7 +41,11 @@ function wantedName(asked: string): string | undefined {
 /** The newest first. */
 export async function allSnapshots(plane: Plane, session?: string): Promise<Snapshot[]> {
   const found: Snapshot[] = []
-  for (let cursor: string | undefined, isFirst = true; (isFirst || cursor) && found.length < snapshotsMax; isFirst = false) {
+  for (
+    let cursor: string | undefined, isFirst = true;
+    (isFirst || cursor) && found.length < snapshotsMax;
+    isFirst = false
+  ) {
     const page = await plane.call("snapshot.list", {
       limit: 200,
       ...(cursor ? { cursor } : {}),

@@ -1,11 +1,11 @@
 import type { Clock } from "@warren/base/clock.ts"
 import { Fault } from "@warren/base/fault.ts"
-import { endOfBytes } from "@warren/protocol/conversation.ts"
 import { z } from "zod"
 import { Inside } from "../envd/inside.ts"
 import type { Plane } from "../plane.ts"
 import { runToEnd } from "../run-to-end.ts"
 import type { Sandbox } from "../sandboxes.ts"
+import { filled } from "../transfer.ts"
 
 /** What a template has besides its files, kept among them. */
 export const About = z.object({
@@ -28,10 +28,8 @@ export async function readAbout(plane: Plane, sandbox: Sandbox): Promise<About> 
 }
 
 export async function writeAbout(plane: Plane, session: string, about: About): Promise<void> {
-  await using conversation = await plane.stream("file.write", { session, path: place, user: "root" })
-  await conversation.write(Buffer.from(JSON.stringify(about)))
-  conversation.send(endOfBytes)
-  while ((await conversation.next()) !== undefined);
+  const conversation = await plane.stream("file.write", { session, path: place, user: "root" })
+  await filled(conversation, [Buffer.from(JSON.stringify(about))])
 }
 
 /** Its program runs, and says that it is ready. Theirs is running already when a sandbox is made of it; here it is started. */

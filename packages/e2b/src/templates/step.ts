@@ -1,10 +1,11 @@
 import { createHash } from "node:crypto"
 import { posix } from "node:path"
 import { Fault } from "@warren/base/fault.ts"
-import { Chunk, endOfBytes } from "@warren/protocol/conversation.ts"
+import { Chunk } from "@warren/protocol/conversation.ts"
 import { z } from "zod"
 import { withUser } from "../envd/inside.ts"
 import type { Plane } from "../plane.ts"
+import { filled, poured } from "../transfer.ts"
 import type { About } from "./start.ts"
 import { filesPath, filesWorkspace } from "./uploads.ts"
 
@@ -29,7 +30,9 @@ const lineCharsMax = 4_096
 
 /** What the steps up to this one make: the same steps on the same ground make the same. */
 export function digestOf(before: string, step: Step): string {
-  return createHash("sha256").update(JSON.stringify([before, step.type, step.args, step.filesHash])).digest("hex")
+  return createHash("sha256")
+    .update(JSON.stringify([before, step.type, step.args, step.filesHash]))
+    .digest("hex")
 }
 
 export function stepText({ type, args }: Step): string {
@@ -75,14 +78,19 @@ async function script(site: Site, text: string, args: readonly string[]): Promis
 }
 
 async function execute(site: Site, how: { argv: string[]; user: string; cwd: string }, shown: string): Promise<void> {
-  const failed = (why: string): Fault => new Fault("invalid", `failed to run command '${shown}': command failed: ${why}`)
+  const failed = (why: string): Fault =>
+    new Fault("invalid", `failed to run command '${shown}': command failed: ${why}`)
   const { plane, session, about } = site
   const asked = plane.stream("process.exec", { session, env: about.env, ...how })
   await using exec = await withUser(how.user, asked).catch((thrown: unknown) => {
     const fault = Fault.from(thrown)
     throw failed(fault.code === "unauthenticated" ? `unauthenticated: ${fault.message}` : fault.message)
   })
-  for (let item = await nextOf(exec, how.user, failed); item !== undefined; item = await nextOf(exec, how.user, failed)) {
+  for (
+    let item = await nextOf(exec, how.user, failed);
+    item !== undefined;
+    item = await nextOf(exec, how.user, failed)
+  ) {
     if (item instanceof Chunk) site.tell(item.bytes.toString())
     else if (item.ev === "exit") {
       if (item.exitCode === 0) return
@@ -131,15 +139,8 @@ cd /; rm -rf "$tree"
 
 async function copy(site: Site, { filesHash = "" }: Step, { from, to, user, mode }: Copy): Promise<void> {
   const { plane, session, about } = site
-  await using source = await plane.stream("workspace.read", { name: filesWorkspace, path: filesPath(filesHash) })
-  {
-    await using target = await plane.stream("file.write", { session, path: archive, user: "root" })
-    for (let item = await source.next(); item !== undefined; item = await source.next()) {
-      if ((item as unknown) instanceof Chunk) await target.write((item as Chunk).bytes)
-    }
-    target.send(endOfBytes)
-    while ((await target.next()) !== undefined);
-  }
+  const source = await plane.stream("workspace.read", { name: filesWorkspace, path: filesPath(filesHash) })
+  await filled(await plane.stream("file.write", { session, path: archive, user: "root" }), poured(source))
   const isFolder = /\/$|^\.$|\/\.$/.test(to)
   const place = posix.resolve(about.cwd ?? homeOf(about), to.replace(/^~/, homeOf(about)))
   await script(site, copyScript, [archive, from, isFolder ? `${place}/` : place, user, mode])

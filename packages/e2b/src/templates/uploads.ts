@@ -1,6 +1,6 @@
 import { Fault } from "@warren/base/fault.ts"
-import { endOfBytes } from "@warren/protocol/conversation.ts"
 import type { Plane } from "../plane.ts"
+import { bodyOf, filled } from "../transfer.ts"
 
 /** What is sent for builds lies in a workspace of the user's own: the same files are sent once. */
 export const filesWorkspace = "e2b-builds"
@@ -21,13 +21,10 @@ export async function isSent(plane: Plane, hash: string): Promise<boolean> {
   )
 }
 
-export async function keepSent(plane: Plane, hash: string, body: AsyncIterable<Uint8Array>): Promise<void> {
+export async function keepSent(plane: Plane, hash: string, request: Request): Promise<void> {
   await plane.call("workspace.create", { name: filesWorkspace }).catch((thrown: unknown) => {
     if (!(thrown instanceof Fault) || thrown.code !== "conflict") throw thrown
   })
   const path = filesPath(hash)
-  await using conversation = await plane.stream("workspace.write", { name: filesWorkspace, path })
-  for await (const piece of body) await conversation.write(piece)
-  conversation.send(endOfBytes)
-  while ((await conversation.next()) !== undefined);
+  await filled(await plane.stream("workspace.write", { name: filesWorkspace, path }), bodyOf(request))
 }

@@ -1,4 +1,5 @@
 import { z } from "zod"
+import { AgentSpec } from "./agent-spec.ts"
 import {
   AgentStatus,
   Attachment,
@@ -31,6 +32,14 @@ export const HubDown = z.discriminatedUnion("type", [
   z.object({ type: z.literal("abort"), messageId: Id.optional().meta({ description: "Only this prompt's turn." }) }),
   z.object({ type: z.literal("revert"), messageId: Id, ...channel }),
   z.object({ type: z.literal("new-session"), ...channel }),
+  /** Another configuration for the agent that runs: between turns, and with what it remembers. */
+  z.object({ type: z.literal("opencode-config"), spec: AgentSpec }),
+  z.object({
+    type: z.literal("tool-result"),
+    requestId: Id,
+    out: z.json().optional(),
+    fault: z.object({ code: z.string().max(64), message: z.string(), hint: z.string().optional() }).optional(),
+  }),
   z.object({ type: z.literal("stop") }),
 ])
 export type HubDown = z.output<typeof HubDown>
@@ -87,6 +96,7 @@ export const HubUp = z.discriminatedUnion("type", [
     commit: z.string().max(64).optional(),
     dirty: z.boolean().optional(),
   }),
+  z.object({ type: z.literal("tool-call"), requestId: Id, tool: z.string().max(64), input: z.json() }),
   z.object({ type: z.literal("error"), message: z.string().max(8_192), code: z.string().max(64).optional() }),
 ])
 export type HubUp = z.output<typeof HubUp>

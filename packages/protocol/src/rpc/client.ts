@@ -16,6 +16,8 @@ interface CallOptions {
   readonly timeoutMs?: number
   /** Goes with the request to a runner that answers to none without. */
   readonly statement?: string | undefined
+  /** The W3C's `traceparent` of what this is a part of. */
+  readonly trace?: string | undefined
   /** The caller's own name for a request that makes something: asked again with it, nothing is made twice. */
   readonly key?: string | undefined
 }
@@ -30,7 +32,7 @@ interface Sink {
 
 interface Pending {
   readonly id: number
-  readonly message: { id: number; call: string; in: unknown; statement?: string | undefined; key?: string | undefined }
+  readonly message: object
   readonly sink: Sink
 }
 
@@ -168,9 +170,9 @@ export class RpcClient<C extends Contract> implements AsyncDisposable {
     })
   }
 
-  #enqueue(call: string, input: unknown, { statement, key }: CallOptions, sink: Sink): Pending {
+  #enqueue(call: string, input: unknown, { statement, trace, key }: CallOptions, sink: Sink): Pending {
     const id = ++this.#lastId
-    const pending: Pending = { id, message: { id, call, in: input, statement, key }, sink }
+    const pending: Pending = { id, message: { id, call, in: input, statement, trace, key }, sink }
     // Told later, like every other answer, so that no caller has to handle a failure during the call itself.
     if (this.#ended) queueMicrotask(() => sink.fail(this.#ended))
     else if (this.#queued.size >= rpcLimits.queuedMax) {

@@ -16,6 +16,8 @@ export interface Reach<C extends Contract> {
   connect(signal: AbortSignal): Promise<Duplex>
   /** For whom this is asked, where that has to be proven: a signed statement. */
   sign?(call: string, input: unknown, context: Context): string
+  /** What this is a part of, where somebody follows it across processes. */
+  trace?(context: Context): string | undefined
 }
 
 /** A contract's handlers that ask somebody else: what is at the other end of a socket, in the shape of what is here. */
@@ -24,14 +26,15 @@ export function remote<C extends Contract>(contract: C, reach: Reach<C>): Handle
     const options = (input: unknown, context: Context) => ({
       signal: context.signal,
       statement: reach.sign?.(name, input, context),
+      trace: reach.trace?.(context),
     })
     if (isStream(entry)) {
       return async (input: never, context: Context) => {
-        const { signal, statement } = options(input, context)
+        const { signal, statement, trace } = options(input, context)
         const client = context.collects ? await reach.client() : undefined
         if (client && client.waiting < collectsMax)
-          return client.collect(name as StreamName<C>, input, { signal, statement })
-        return openStream(await reach.connect(signal), contract, name as StreamName<C>, input, signal, statement)
+          return client.collect(name as StreamName<C>, input, { signal, statement, trace })
+        return openStream(await reach.connect(signal), contract, name as StreamName<C>, input, signal, statement, trace)
       }
     }
     if (isFeed(entry)) {

@@ -40,6 +40,8 @@ export interface RpcAsked {
   readonly call: string
   readonly in: unknown
   readonly statement: string | undefined
+  /** The W3C's `traceparent` of what this is a part of, as the caller says. */
+  readonly trace?: string | undefined
   /** It goes on until one side ends it. */
   readonly isOpen: boolean
 }
@@ -196,10 +198,10 @@ export class RpcConnection<C extends Contract> implements AsyncDisposable {
   }
 
   #open(message: Readonly<Record<string, unknown>>): void {
-    const { id, open: name, in: input, statement } = this.#read(Open.safeParse(message))
+    const { id, open: name, in: input, statement, trace } = this.#read(Open.safeParse(message))
     if (this.#isClosing) throw closing()
     if (this.#running.size > 0) throw new Fault("invalid", "a stream needs a connection of its own")
-    const running = this.#admitted({ call: name, in: input, statement, isOpen: true })
+    const running = this.#admitted({ call: name, in: input, statement, trace, isOpen: true })
     const entry = this.#entry(name)
     if (!isStream(entry)) throw new Fault("unsupported", `${name} is not a stream`)
     const served = new ServedStream(framedLine(this.#channel, id), entry)
@@ -224,8 +226,8 @@ export class RpcConnection<C extends Contract> implements AsyncDisposable {
     }
     if (this.#isClosing) throw closing()
     if (this.#running.size >= rpcLimits.inFlightMax) throw new Fault("limit", "too many requests at once")
-    const { call, in: input, statement, key } = request
-    const running = this.#admitted({ call, in: input, statement, isOpen: this.#isFeed(call) }, key)
+    const { call, in: input, statement, trace, key } = request
+    const running = this.#admitted({ call, in: input, statement, trace, isOpen: this.#isFeed(call) }, key)
     this.#work(request.id, request.call, running, () => this.#answer(request, running))
   }
 

@@ -18,6 +18,7 @@ export async function openStream<C extends Contract, K extends StreamName<C>>(
   input: Asked<C, K>,
   signal?: AbortSignal,
   statement?: string,
+  trace?: string,
 ): Promise<Conversation<Up<C, K>, Down<C, K>>> {
   const entry = contract[name]
   if (!entry || !isStream(entry)) throw new Fault("internal", `${name} is not a stream`)
@@ -26,7 +27,7 @@ export async function openStream<C extends Contract, K extends StreamName<C>>(
   const patience = setTimeout(() => framed.fail(silent()), rpcLimits.helloMs)
   try {
     framed.send({ hello: { version: rpcVersion, name: "" } })
-    framed.send({ id: streamId, open: name, in: input, statement })
+    framed.send({ id: streamId, open: name, in: input, statement, trace })
     // Both were sent without waiting: one trip there and back for the greeting and the opening.
     expect(Welcome.safeParse(await answer(framed)), name)
     clearTimeout(patience)

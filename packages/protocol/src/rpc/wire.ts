@@ -27,6 +27,9 @@ const RequestId = z.int().min(1)
 /** Signed by the control plane: for whom it asks. Those who own the socket need none. */
 const statement = z.string().max(statementLimits.charsMax).optional()
 
+/** The W3C's `traceparent` of what this is a part of. */
+const trace = z.string().max(64).optional()
+
 export const Hello = z.object({ hello: z.object({ version: z.int().min(1), name: z.string().max(256).default("") }) })
 export const Welcome = z.object({
   welcome: z.object({ version: z.int().min(1), build: z.string().max(256), inFlightMax: z.int().min(1) }),
@@ -37,6 +40,7 @@ export const Request = z.object({
   call: z.string().max(128),
   in: z.record(z.string(), z.unknown()),
   statement,
+  trace,
   /** The caller's own name for it: asked again with the same one, nothing is made twice. */
   key: z.string().min(1).max(requestKeyCharsMax).optional(),
 })
@@ -46,6 +50,7 @@ export const Open = z.object({
   open: z.string().max(128),
   in: z.record(z.string(), z.unknown()),
   statement,
+  trace,
 })
 export const Cancel = z.object({ id: RequestId, cancel: z.literal(true) })
 

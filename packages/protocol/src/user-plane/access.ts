@@ -9,6 +9,7 @@ export const AccessEntry = z
     session: z.string().optional(),
     token: z.string().optional().meta({ description: "The token or sign-in that was used." }),
     statement: z.string().optional().meta({ description: "The id of the signed statement." }),
+    trace: z.string().optional().meta({ description: "The trace this was a part of, where there is one." }),
     result: z.string().meta({ description: "`ok`, `opened` for what goes on, or the code of a fault." }),
     reason: z.string().optional().meta({ description: "Why it was refused." }),
   })

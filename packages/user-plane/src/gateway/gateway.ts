@@ -39,6 +39,8 @@ import { detourOf, setCookie, type Detour } from "./visit.ts"
 
 export interface GatewayOptions extends NotesOptions {
   readonly path: string
+  /** A socket that is open already; who may connect is then settled. */
+  readonly fd?: number | undefined
   /** Who else may connect: a group's number. Nobody when absent. */
   readonly group?: number | undefined
   readonly sessions: Sessions
@@ -109,9 +111,10 @@ export class Gateway implements AsyncDisposable {
 
   static async open(options: GatewayOptions): Promise<Gateway> {
     const gateway = new Gateway(options)
-    const { path, group } = options
+    const { path, group, fd } = options
     try {
-      await listenAt(gateway.#server, path)
+      await listenAt(gateway.#server, path, fd)
+      if (fd !== undefined) return gateway
       // The group first: for a moment fewer may connect, never more.
       if (group !== undefined) await chown(path, process.getuid?.() ?? 0, group)
       await chmod(path, group === undefined ? ownerOnly : ownerAndGroup)

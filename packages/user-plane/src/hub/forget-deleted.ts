@@ -2,17 +2,19 @@ import { Fault } from "@warren/base/fault.ts"
 import type { Journal } from "@warren/protocol/journal.ts"
 import type { SessionEvent } from "@warren/protocol/user-plane/sessions.ts"
 import type { z } from "zod"
-import type { Hub } from "./hub.ts"
 
-/** A session that is deleted takes its agent along. */
-export function forgetDeleted(events: Journal<z.output<typeof SessionEvent>>, hub: Hub): AsyncDisposable {
+/** A session that is deleted takes along what is only there for it. */
+export function forgetDeleted(
+  events: Journal<z.output<typeof SessionEvent>>,
+  forget: (session: string) => Promise<void>,
+): AsyncDisposable {
   const stop = new AbortController()
   const follow = async (): Promise<void> => {
     for (let after = events.last; !stop.signal.aborted;) {
       try {
         for await (const { seq, item } of events.read(after, stop.signal)) {
           after = seq
-          if (item.event === "deleted") await hub.forget(item.id)
+          if (item.event === "deleted") await forget(item.id)
         }
       } catch (failure) {
         // It fell behind: what it missed is forgotten when the runner starts the next time.

@@ -8,6 +8,7 @@ import type { SessionData } from "../sessions/session-record.ts"
 import type { Places } from "./guest.ts"
 import type { HubStore } from "./hub-store.ts"
 import { announce } from "./agent-briefs.ts"
+import type { ToolAnswerer } from "./tool-desk.ts"
 import { SessionHub } from "./session-hub.ts"
 
 export interface HubParts {
@@ -18,6 +19,8 @@ export interface HubParts {
   readonly log: Log
   /** Something changed about a session's agent that a list of sessions shows. */
   changed?(session: string): void
+  /** What an agent asks of Warren for its own session. */
+  readonly tools?: ToolAnswerer | undefined
 }
 
 /** As much of an agent as a list of sessions shows. */

@@ -8,7 +8,7 @@ import type { Journal } from "@warren/protocol/journal.ts"
 import type { Agent } from "@warren/protocol/user-plane/agents.ts"
 import type { Provision } from "@warren/protocol/user-plane/provision.ts"
 import type { z } from "zod"
-import type { Chats } from "../chat/chats.ts"
+import type { Chats, Message } from "../chat/chats.ts"
 import { Bell } from "./bell.ts"
 import { canceled, Endings } from "./endings.ts"
 import type { Places } from "./guest.ts"
@@ -18,6 +18,7 @@ import { Joining } from "./joining.ts"
 import { sessionHubLimits as limits } from "./limits.ts"
 import { shownPrompt, type PromptMode, type PromptRecord, type ShownPrompt } from "./prompt.ts"
 import { PromptQueue } from "./prompt-queue.ts"
+import { ToolDesk, type ToolAnswerer } from "./tool-desk.ts"
 import { Teller } from "./teller.ts"
 import { TurnBook, type Item } from "./turn-book.ts"
 
@@ -28,6 +29,7 @@ export interface SessionHubParts {
   readonly places: Places
   readonly clock: Clock
   readonly log: Log
+  readonly tools?: ToolAnswerer | undefined
 }
 
 export interface Said {
@@ -57,11 +59,15 @@ export class SessionHub implements AsyncDisposable {
     const common = { ...parts, book, teller, bell: this.#bell, over: this.#over.signal }
     const endings = new Endings(common)
     this.#endings = endings
+    const desk = new ToolDesk({ ...common, flush: () => this.line.flush() })
     this.line = new GuestLine({
       ...parts,
       signal: this.#over.signal,
       renewed: () => endings.abandon("orphaned"),
-      take: (message, note) => teller.tell(book.take(message, note)),
+      take: (message, note) => {
+        teller.tell(book.take(message, note))
+        if (message.type === "tool-call") desk.take(message)
+      },
       heard: (frame) => endings.heard(frame),
       changed: () => this.#bell.ring(),
       lost: (cause) => endings.abandon(this.#queue.isUnreachable ? "transport" : cause),
@@ -99,6 +105,13 @@ export class SessionHub implements AsyncDisposable {
     const known = store.agent(session)
     const isOther = JSON.stringify([known?.spec, known?.wishes]) !== JSON.stringify([spec, wishes])
     if (isOther) store.transaction(() => store.putAgent(session, spec, wishes, clock.now()))
+    // OpenCode takes another configuration while it runs, between turns: nothing it does or remembers is lost.
+    const areOpenCode = known?.spec.adapter === "opencode" && spec.adapter === "opencode"
+    const isSameWork = JSON.stringify(known?.wishes) === JSON.stringify(wishes)
+    if (isOther && areOpenCode && isSameWork && this.line.isTogether) {
+      store.transaction(() => this.#push({ type: "opencode-config", spec }))
+      return this.line.flush()
+    }
     if (isOther && this.line.guest) await this.#joining.dismiss()
     const either = AbortSignal.any([signal, this.#over.signal])
     using stay = await places.stay(session, either)
@@ -182,6 +195,18 @@ export class SessionHub implements AsyncDisposable {
     return reverted
   }
 
+  /** Something the agent shows beside its answers, in the conversation it is in. */
+  show(parts: Message["parts"]): Message {
+    const { store, session, chats } = this.#parts
+    const sent = store.openPrompts(session).find(({ state }) => state === "sent")
+    const message = store.transaction(() => {
+      const chatId = sent?.chatId ?? this.#chat(usualChannel, "").chatId
+      return chats.append(chatId, { role: "assistant", parts })
+    })
+    this.#teller.tell([{ type: "message.create", message }])
+    return message
+  }
+
   renew(channel: string): string {
     const { store, session, chats } = this.#parts
     const chatId = store.transaction(() => {
@@ -229,6 +254,7 @@ export class SessionHub implements AsyncDisposable {
 }
 
 const titleCharsMax = 80
+const usualChannel = "web:default"
 
 /** What a person said, and the files that came along. */
 function partsOf(text: string, { attachments = [] }: PromptRecord["wishes"]) {

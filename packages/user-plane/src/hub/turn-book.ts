@@ -94,6 +94,9 @@ export class TurnBook {
       }
       case "error":
         return [message]
+      case "tool-call":
+        // Answered by whoever has the tools; nothing of it is part of a turn.
+        return []
     }
   }
 

@@ -56,7 +56,7 @@ export class E2bMount implements Disposable {
     const { domain } = this.#parts
     if (domain !== "" && c.req.header("host") === `api.${domain}`) return this.api.fetch(c.req.raw, c.env)
     return next()
-  }
+  };
 
   [Symbol.dispose](): void {
     this.#door[Symbol.dispose]()

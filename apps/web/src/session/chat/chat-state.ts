@@ -6,7 +6,7 @@ export type Part = Message["parts"][number]
 export type ToolPart = Extract<Part, { type: "tool" }>
 export type Question = Agent["questions"][number]
 export type Feed = Item<"GET /v1/sessions/{id}/feed">
-type Progress = Extract<Feed, { type: "provision" }>
+type Progress = Omit<Extract<Feed, { type: "provision" }>, "type">
 
 /** What is known of a conversation. It is never changed, only replaced: what did not change stays the same object. */
 export interface ChatState {
@@ -43,62 +43,59 @@ export function begin(agent: Agent): ChatState {
   }
 }
 
-/** The state after something happened. `now`: in milliseconds, for how long tools take. */
-export function after(state: ChatState, item: Feed, now: number): ChatState {
-  switch (item.type) {
-    case "message.create":
-      return created(state, item.message)
-    case "message.finalize":
-      return changed(state, item.message.id, () => item.message)
-    case "message.part.text-delta":
-      return changed(state, item.messageId, (message) => {
-        return item.seq <= message.changedSeq
-          ? message
-          : { ...message, parts: said(message.parts, item), changedSeq: item.seq }
-      })
-    case "message.part.tool-update":
-      return changed(timed(state, item.part, now), item.messageId, (message) => {
-        return item.seq <= message.changedSeq
-          ? message
-          : { ...message, parts: used(message.parts, item.part), changedSeq: item.seq }
-      })
-    case "message.reverted":
-      return {
-        ...state,
-        messages: state.messages.map((one) => (item.messageIds.includes(one.id) ? { ...one, isReverted: true } : one)),
-      }
-    case "provision":
-      return { ...state, steps: [...state.steps.filter(({ step }) => step !== item.step), item] }
-    case "model.switched":
-      return { ...state, notice: `${item.to} goes on, because ${item.from} failed (${item.cause.replace("_", " ")})` }
-    case "error":
-      return { ...state, notice: item.message }
-    case "prompt":
-      return { ...turnedTo(state, item.prompt), agent: agentAfter(state.agent, item) }
-    default:
-      return { ...state, agent: agentAfter(state.agent, item) }
-  }
+type Change<K> = (state: ChatState, item: Extract<Feed, { type: K }>, now: number) => ChatState
+
+/** What each thing that happens does to a conversation. What is not here changes nothing that is shown. */
+const changes: { readonly [K in Feed["type"]]?: Change<K> } = {
+  "message.create": (state, { message }) => created(state, message),
+  "message.finalize": (state, { message }) => changed(state, message.id, () => message),
+  "message.part.text-delta": (state, item) => {
+    return changed(state, item.messageId, (message) => newer(message, item.seq, said(message.parts, item)))
+  },
+  "message.part.tool-update": (state, item, now) => {
+    return changed(timed(state, item.part, now), item.messageId, (message) => {
+      return newer(message, item.seq, used(message.parts, item.part))
+    })
+  },
+  "message.reverted": (state, { messageIds }) => {
+    const isMeant = ({ id }: Message): boolean => messageIds.includes(id)
+    return { ...state, messages: state.messages.map((one) => (isMeant(one) ? { ...one, isReverted: true } : one)) }
+  },
+  provision: (state, { type: _, ...step }) => {
+    return { ...state, steps: [...state.steps.filter((one) => one.step !== step.step), step] }
+  },
+  "model.switched": (state, { from, to, cause }) => {
+    return { ...state, notice: `${to} goes on, because ${from} failed (${cause.replace("_", " ")})` }
+  },
+  error: (state, { message }) => ({ ...state, notice: message }),
+  "agent.status": (state, { status, detail }) => {
+    const { detail: _, ...rest } = state.agent
+    return { ...state, agent: { ...rest, status, ...(detail === undefined ? {} : { detail }) } }
+  },
+  prompt: (state, { prompt }) => {
+    const others = state.agent.prompts.filter(({ messageId }) => messageId !== prompt.messageId)
+    const prompts = prompt.state === "done" ? others : [...others, prompt]
+    return { ...turnedTo(state, prompt), agent: { ...state.agent, prompts } }
+  },
+  question: (state, { question }) => {
+    const others = state.agent.questions.filter(({ id }) => id !== question.id)
+    return { ...state, agent: { ...state.agent, questions: [...others, question] } }
+  },
+  "question.closed": (state, { id }) => {
+    return { ...state, agent: { ...state.agent, questions: state.agent.questions.filter((one) => one.id !== id) } }
+  },
+  models: (state, { models }) => ({ ...state, agent: { ...state.agent, models } }),
 }
 
-function agentAfter(agent: Agent, item: Feed): Agent {
-  switch (item.type) {
-    case "agent.status": {
-      const { detail: _, ...rest } = agent
-      return { ...rest, status: item.status, ...(item.detail === undefined ? {} : { detail: item.detail }) }
-    }
-    case "prompt": {
-      const others = agent.prompts.filter(({ messageId }) => messageId !== item.prompt.messageId)
-      return { ...agent, prompts: item.prompt.state === "done" ? others : [...others, item.prompt] }
-    }
-    case "question":
-      return { ...agent, questions: [...agent.questions.filter(({ id }) => id !== item.question.id), item.question] }
-    case "question.closed":
-      return { ...agent, questions: agent.questions.filter(({ id }) => id !== item.id) }
-    case "models":
-      return { ...agent, models: item.models }
-    default:
-      return agent
-  }
+/** The state after something happened. `now`: in milliseconds, for how long tools take. */
+export function after(state: ChatState, item: Feed, now: number): ChatState {
+  const change = changes[item.type] as Change<Feed["type"]> | undefined
+  return change ? change(state, item, now) : state
+}
+
+/** What was told before is in it already. */
+function newer(message: Message, seq: number, parts: Part[]): Message {
+  return seq <= message.changedSeq ? message : { ...message, parts, changedSeq: seq }
 }
 
 /** Somebody began a new conversation on the page: it is the one to show. */

@@ -18,7 +18,7 @@ const telling = [
 ]
 
 export function argsOf({ args }: ToolPart): Args {
-  return typeof args === "object" && args !== null && !Array.isArray(args) ? (args as Args) : {}
+  return typeof args === "object" && args !== null && !Array.isArray(args) ? args : {}
 }
 
 /** What a tool was used for, on one line. */

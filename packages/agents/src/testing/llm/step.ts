@@ -62,5 +62,7 @@ function isPerson(one: Said): boolean {
 export function cutUp(text: string, pieces = 1): string[] {
   const letters = Array.from(text)
   const size = Math.max(1, Math.ceil(letters.length / pieces))
-  return Array.from({ length: Math.ceil(letters.length / size) }, (_, n) => letters.slice(n * size, (n + 1) * size).join(""))
+  return Array.from({ length: Math.ceil(letters.length / size) }, (_, n) =>
+    letters.slice(n * size, (n + 1) * size).join(""),
+  )
 }

@@ -1,4 +1,5 @@
 import { systemClock, type Clock } from "@warren/base/clock.ts"
+import { Fault } from "@warren/base/fault.ts"
 import { createLog } from "@warren/base/log.ts"
 import { Database } from "@warren/base/sqlite/database.ts"
 import type { AgentSpec } from "@warren/protocol/hub/agent-spec.ts"
@@ -8,6 +9,7 @@ import { chatMetaMigrations, chatMigrations } from "../../chat/schema.ts"
 import { Hub } from "../hub.ts"
 import { HubStore } from "../hub-store.ts"
 import { hubMigrations, provisionMigrations } from "../schema.ts"
+import type { ToolAnswerer } from "../tool-desk.ts"
 import type { SessionHub } from "../session-hub.ts"
 import type { Item } from "../turn-book.ts"
 import type { HostPlaces } from "./host-places.ts"
@@ -18,6 +20,8 @@ const migrations = [...chatMigrations, ...chatMetaMigrations, ...hubMigrations, 
 export class HubSystem implements AsyncDisposable {
   readonly logged: string[] = []
   chats!: Chats
+  /** What agents are answered when they ask for a tool. */
+  tools: ToolAnswerer | undefined
   hub!: Hub
   readonly #path: string
   readonly #places: HostPlaces
@@ -52,7 +56,19 @@ export class HubSystem implements AsyncDisposable {
     const store = new HubStore(database)
     this.chats.finalizeLost(store.speaking())
     const log = createLog((line) => void this.logged.push(line), { level: "debug" })
-    this.hub = new Hub({ store, chats: this.chats, places: this.#places, clock: this.#clock, log })
+    this.hub = new Hub({
+      store,
+      chats: this.chats,
+      places: this.#places,
+      clock: this.#clock,
+      log,
+      tools: (...asked) => this.#ask(...asked),
+    })
+  }
+
+  #ask(...asked: Parameters<ToolAnswerer>): Promise<unknown> {
+    if (!this.tools) throw new Fault("unsupported", "there are no tools here")
+    return this.tools(...asked)
   }
 
   async #close(): Promise<void> {

@@ -1,0 +1,89 @@
+import { useState, type FormEvent, type ReactElement } from "react"
+import { http } from "../../data/api.ts"
+import { queries } from "../../data/query.ts"
+import { Fault } from "@warren/base/fault.ts"
+import { Button } from "../../parts/button.tsx"
+import { Dialog } from "../../parts/dialog.tsx"
+import { Field } from "../../parts/field.tsx"
+import { writeContent } from "./content.ts"
+import { inFolder, nameOf, parentOf } from "./paths.ts"
+
+/** Something that needs a name: a new file or folder, or what is to be called otherwise. */
+export type Naming =
+  | { readonly what: "file" | "folder"; readonly folder: string }
+  | { readonly what: "rename"; readonly path: string }
+
+interface NameDialogProps {
+  readonly session: string
+  readonly naming: Naming
+  close(): void
+  choose(path: string): void
+  changed(path: string, to?: string): void
+}
+
+const titles = { file: "New file", folder: "New folder", rename: "Rename" } as const
+
+export function NameDialog({ session, naming, close, choose, changed }: NameDialogProps): ReactElement {
+  const folder = naming.what === "rename" ? parentOf(naming.path) : naming.folder
+  const [name, setName] = useState(naming.what === "rename" ? nameOf(naming.path) : "")
+  const [fault, setFault] = useState<Fault>()
+  const [isBusy, busy] = useState(false)
+  const send = (event: FormEvent): void => {
+    event.preventDefault()
+    busy(true)
+    const path = inFolder(folder, name.trim())
+    settle(session, naming, path)
+      .then(() => {
+        void queries.invalidateQueries({ queryKey: ["GET /v1/sessions/{session}/files"] })
+        if (naming.what === "rename") changed(naming.path, path)
+        if (naming.what === "file") choose(path)
+        close()
+      })
+      .catch((thrown: unknown) => {
+        setFault(Fault.from(thrown))
+        busy(false)
+      })
+  }
+  return (
+    <Dialog close={close} title={titles[naming.what]}>
+      <form className="stack" onSubmit={send}>
+        <Field
+          autoFocus
+          name="Name"
+          onChange={({ target }) => setName(target.value)}
+          required
+          said={`In ${folder}; names joined by / lead into folders.`}
+          spellCheck={false}
+          value={name}
+          wrong={fault?.message}
+        />
+        <div className="ends">
+          <Button onClick={close}>Not now</Button>
+          <Button isBusy={isBusy} kind="main" type="submit">
+            {naming.what === "rename" ? "Rename" : "Make it"}
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  )
+}
+
+async function settle(session: string, naming: Naming, path: string): Promise<void> {
+  if (naming.what === "folder") await http.call("POST /v1/sessions/{session}/files/folders", { session, path })
+  else if (naming.what === "rename")
+    await http.call("POST /v1/sessions/{session}/files/move", { session, path: naming.path, to: path })
+  else await makeFile(session, path)
+}
+
+/** Not over one that is there. */
+async function makeFile(session: string, path: string): Promise<void> {
+  const there = await http.call("GET /v1/sessions/{session}/files/stat", { session, path }).then(
+    () => true,
+    (thrown: unknown) => {
+      if (Fault.from(thrown).code === "not_found") return false
+      throw thrown
+    },
+  )
+  if (there) throw new Fault("conflict", `there is a ${nameOf(path)} already`)
+  await writeContent(session, path, "")
+}

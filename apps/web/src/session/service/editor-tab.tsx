@@ -1,0 +1,65 @@
+import type { ReactElement } from "react"
+import { Button } from "../../parts/button.tsx"
+import { EmptyState, Waiting } from "../../parts/empty-state.tsx"
+import { toast } from "../../parts/toast.tsx"
+import { Asleep, isAsleep } from "../asleep.tsx"
+import type { TabProps } from "../tabs.ts"
+import { canFrame, entryTo, pageBelow, type Entry } from "./entry.ts"
+import { Lacking } from "./lacking.tsx"
+import { useService } from "./use-service.ts"
+import "../../style/service.css"
+
+/** VS Code, inside. */
+export default function EditorTab({ session }: TabProps): ReactElement {
+  if (isAsleep(session)) return <Asleep session={session} what="Its editor and files" />
+  return <Editor session={session.id} />
+}
+
+function Editor({ session }: { readonly session: string }): ReactElement {
+  const { data, error, refetch } = useService(session, "vscode")
+  if (error) return <Lacking fault={error} retry={() => void refetch()} what="VS Code" />
+  if (!data) return <Waiting>Starting the editor…</Waiting>
+  const { entry } = data
+  // Opened in the click itself: a window that comes later is taken for an advertisement.
+  const openOut = (): void => {
+    const opened = window.open("about:blank", "_blank")
+    if (opened) opened.opener = null
+    entryTo(session).then((fresh) => opened?.location.replace(addressOf(fresh)), toast.fault)
+  }
+  return (
+    <>
+      <div className="service-bar">
+        <span className="soft spread tiny">VS Code, running inside the sandbox</span>
+        <Button icon="expand" kind="quiet" onClick={openOut} size="small">
+          Open in a tab
+        </Button>
+      </div>
+      {canFrame(entry) ? (
+        <iframe
+          allow="fullscreen; clipboard-read; clipboard-write"
+          className="service-frame"
+          sandbox="allow-scripts allow-same-origin allow-forms allow-modals allow-popups allow-downloads"
+          src={addressOf(entry)}
+          title="VS Code"
+        />
+      ) : (
+        <EmptyState
+          action={
+            <Button icon="expand" kind="main" onClick={openOut}>
+              Open the editor in a tab
+            </Button>
+          }
+          title="The editor is ready"
+        >
+          It lives on a name of its own{entry.domain && ", below "}
+          {entry.domain && <code>{entry.domain}</code>}. Open Warren there too, and it is shown right here:{" "}
+          <a href={pageBelow(entry)}>{entry.domain}</a>.
+        </EmptyState>
+      )}
+    </>
+  )
+}
+
+function addressOf({ session, token }: Entry): string {
+  return `/s/${session}/vscode/?token=${encodeURIComponent(token)}`
+}

@@ -1,0 +1,33 @@
+import type { Fault } from "@warren/base/fault.ts"
+import type { ReactElement } from "react"
+import { useLocation } from "wouter"
+import { Button } from "../../parts/button.tsx"
+import { EmptyState, Failure } from "../../parts/empty-state.tsx"
+
+interface LackingProps {
+  readonly fault: Fault
+  /** What it would be: "An editor". */
+  readonly what: string
+  retry(): void
+}
+
+/** A service that could not be started: most often its image does not have it. */
+export function Lacking({ fault, what, retry }: LackingProps): ReactElement {
+  const [, go] = useLocation()
+  if (fault.code !== "unsupported") return <Failure fault={fault} retry={retry} />
+  return (
+    <EmptyState
+      action={
+        <div className="row">
+          <Button kind="main" onClick={() => go("/images")}>
+            See images
+          </Button>
+          <Button onClick={retry}>Try again</Button>
+        </div>
+      }
+      title={`${what} is not in this image`}
+    >
+      {fault.hint ?? fault.message}
+    </EmptyState>
+  )
+}

@@ -1,0 +1,14 @@
+import { defineMetric } from "../metric.ts"
+import { TimeToInteractive } from "../time-to-interactive.ts"
+
+const count = 100
+const waves = { full: 3, quick: 1 }
+
+/** From `create` to the answer of `node -v`, by ComputeSDK's adapter for E2B, a hundred at once. All of them succeed. */
+export const metric = defineMetric({
+  name: "tti.burst-100",
+  unit: "ms",
+  samples: { full: waves.full * count, quick: waves.quick * count },
+  prepare: (context) => TimeToInteractive.start(context, { count, apartMs: 0, waves }),
+  run: (one) => one.next(),
+})
