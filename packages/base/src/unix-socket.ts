@@ -55,7 +55,8 @@ export function connectUnix(path: string, signal?: AbortSignal): Promise<Socket 
   })
 }
 
-const firstReadBytes = 16 * 1024
+/** Enough for an answer. Each connection keeps one or two of these for as long as it is open. */
+const firstReadBytes = 2 * 1024
 const largestReadBytes = 256 * 1024
 const freeMax = 8
 
@@ -82,7 +83,7 @@ function connectReading(path: string): Socket & Recycling {
       buffer: () => free.pop() ?? Buffer.allocUnsafeSlow(bytes),
       callback(count, buffer) {
         if (count === bytes && bytes < largestReadBytes) {
-          bytes *= 4
+          bytes = Math.min(bytes * 8, largestReadBytes)
           free = []
         }
         return socket.push((buffer as Buffer).subarray(0, count))
