@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs"
 import { cp, mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { dirname, join, resolve } from "node:path"
@@ -36,8 +37,15 @@ async function run(name: string, files: Readonly<Record<string, string>>): Promi
 
 const source = "packages/plant/src/water.ts"
 const testOf = "packages/plant/src/water.test.ts"
+const pageConfig = "apps/web/tsconfig.json"
+const pageTypes = readFileSync(pageConfig, "utf8")
 const planted = [
   ["types", "TS2322", { [source]: `export const water = (): Promise<number> => Promise.resolve("1")\n` }],
+  [
+    "types of the page",
+    "TS2322",
+    { [pageConfig]: pageTypes, "apps/web/src/page.tsx": "export const page: number = <p />\n" },
+  ],
   ["lint", "no-floating-promises", { [testOf]: `import { water } from "./water.ts"\n\nwater()\n` }],
   ["lint", "no-explicit-any", { [source]: `${clean[source]}export const dirty = (value: any): unknown => value\n` }],
   ["format", "water.ts", { [source]: "export const   water = ():Promise<number> => Promise.resolve( 1 );\n" }],

@@ -3,10 +3,13 @@ import { writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { promisify } from "node:util"
 import { TempFolder } from "@warren/base/testing/temp-folder.ts"
-import { afterAll, beforeAll, describe, expect, test } from "vitest"
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest"
 import { CliProgram, type Running } from "../../apps/cli/src/testing/cli-program.ts"
 import { dist, Home } from "../runner/home.ts"
 import { Runner } from "../runner/runner.ts"
+
+// Many processes on a machine that others use, too.
+vi.setConfig({ testTimeout: 180_000 })
 
 const run = promisify(execFile)
 const written = (...steps: object[]): string => `[[script:${JSON.stringify({ steps })}]]`

@@ -7,7 +7,10 @@ import { HostPlaces } from "@warren/user-plane/hub/testing/host-places.ts"
 import { feedUntil, HubSystem, isDone } from "@warren/user-plane/hub/testing/hub-system.ts"
 import { Client } from "@modelcontextprotocol/sdk/client/index.js"
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js"
-import { afterAll, beforeAll, expect, test } from "vitest"
+import { afterAll, beforeAll, expect, test, vi } from "vitest"
+
+// Many processes on a machine that others use, too.
+vi.setConfig({ testTimeout: 180_000 })
 
 const scripted = AgentSpec.parse({ adapter: "scripted" })
 let folder: TempFolder

@@ -1,7 +1,10 @@
 import { agentTools, toolLimits } from "@warren/protocol/hub/tools.ts"
-import { afterAll, beforeAll, describe, expect, test } from "vitest"
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest"
 import { Home } from "../runner/home.ts"
 import { Runner } from "../runner/runner.ts"
+
+// Many processes on a machine that others use, too.
+vi.setConfig({ testTimeout: 180_000 })
 
 const scripted = { adapter: "scripted" } as const
 const written = (...steps: object[]): string => `[[script:${JSON.stringify({ steps })}]]`

@@ -7,10 +7,13 @@ import { TempFolder } from "@warren/base/testing/temp-folder.ts"
 import { gitServer } from "@warren/user-plane/broker/testing/git-server.ts"
 import { Loopback } from "@warren/user-plane/egress/testing/egress-system.ts"
 import { ForgeServer } from "@warren/user-plane/git/testing/forge-server.ts"
-import { afterAll, beforeAll, describe, expect, test } from "vitest"
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest"
 import { Home } from "../runner/home.ts"
 import { Runner } from "../runner/runner.ts"
 import type { Talk } from "../runner/talk.ts"
+
+// Many processes on a machine that others use, too.
+vi.setConfig({ testTimeout: 180_000 })
 
 const run = promisify(execFile)
 const key = "ghp_real-KEY-7f3a9c-do-not-leak"
@@ -20,6 +23,7 @@ const written = (...steps: object[]): string => `[[script:${JSON.stringify({ ste
 const scope = new Scope()
 let home: Home
 let runner: Runner
+let settings: Record<string, string>
 let forge: ForgeServer
 let hangs = 0
 
@@ -40,10 +44,11 @@ beforeAll(async () => {
   const silent = scope.use(await Loopback.http(() => void hangs++))
   forge = scope.use(await ForgeServer.start("acme/widgets", key))
   home = new Home()
-  runner = await Runner.start(home, {
+  settings = {
     WARREN_GIT_URLS: `github.com=http://127.0.0.1:${server.port} silent.example=http://127.0.0.1:${silent.port}`,
     WARREN_FORGE_URLS: `github.com=${forge.url}`,
-  })
+  }
+  runner = await Runner.start(home, settings)
   await runner.talk.call("secrets.set", { name: "GIT_TOKEN", value: key })
 })
 afterAll(async () => {
@@ -180,5 +185,27 @@ describe("a repository for an agent", () => {
     await expect(talk.call("agent.prompt", { session, text: "Look", attachments: [missing] })).rejects.toMatchObject({
       code: "not_found",
     })
+  })
+
+  test("that was half-way there when the runner was killed is left alone, and the next runner goes on", async () => {
+    const silent = { scope: "git:read" as const, destination: "silent.example" }
+    const { id: session } = await runner.talk.call("session.create", { keys: [silent, ...keys] })
+    const seen = hangs
+    const starting = runner.talk.call("agent.start", {
+      session,
+      spec: scripted,
+      repo: "https://silent.example/a/b.git",
+    })
+    starting.catch(() => undefined)
+    await eventually(() => hangs > seen)
+    await runner.kill()
+    runner = await Runner.start(home, settings)
+    const { talk } = runner
+    expect((await talk.call("agent.get", { session })).provisioned).toBeUndefined()
+    let running = "yes"
+    while (running !== "") running = (await talk.run(session, "pgrep -x git")).text
+    const agent = await talk.call("agent.start", { session, spec: scripted, repo: "acme/widgets" })
+    expect(agent.provisioned).toMatchObject({ folder: "/home/user/widgets", branch: "main" })
+    expect(JSON.stringify(await turn(talk, session, written({ run: "cat README.md" })))).toContain("# Widgets")
   })
 })

@@ -190,7 +190,7 @@ describe("in a sandbox", () => {
     "OpenCode takes another configuration without being replaced, and starts again only when it is another",
     async () => {
       const pids = async (): Promise<string[]> =>
-        (await runner.talk.run(session, "pgrep -f '^node /tmp/.warren'; pgrep -f 'bin/opencode serve'")).text.split(
+        (await runner.talk.run(session, "pgrep -f '^node /tmp/.warren'; pgrep -f '[b]in/opencode serve'")).text.split(
           "\n",
         )
       const [supervisor, first] = await pids()

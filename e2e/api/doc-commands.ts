@@ -8,7 +8,9 @@ const ends = new Set([";", "|", "&", "<", ">", ")", "\n"])
 
 /** Every `warren …` in lines for a shell: what others would run is theirs. */
 export function warrenCommandsIn(code: string): DocCommand[] {
-  return code.split("\n").flatMap((line) => commandsIn(line).flatMap((words) => (words?.length ? [{ line, words }] : [])))
+  return code
+    .split("\n")
+    .flatMap((line) => commandsIn(line).flatMap((words) => (words?.length ? [{ line, words }] : [])))
 }
 
 function commandsIn(line: string): (readonly string[] | undefined)[] {

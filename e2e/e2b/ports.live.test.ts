@@ -66,12 +66,12 @@ describe.each(sdks)("ports by $version", ({ sdk }) => {
   test("are reached by host name, as they were asked", async () => {
     const host = sandbox.getHost(3000)
     expect(host).toBe(`3000-${sandbox.sandboxId}.${domain}`)
-    const answer = await ask("/some/path?x=1", { host, "X-Mixed-Case": "kept" }, "POST", "sent")
+    const answer = await ask("/some/pa%20th%2Fx?x=1", { host, "X-Mixed-Case": "kept" }, "POST", "sent")
     expect(answer.status).toBe(200)
     expect(answer.headers["x-inside"]).toBe("yes")
     expect(answer.headers["set-cookie"]).toEqual(["a=1", "b=2"])
     const seen = JSON.parse(answer.body) as { method: string; url: string; host: string; raw: string[]; body: string }
-    expect(seen).toMatchObject({ method: "POST", url: "/some/path?x=1", host, body: "sent" })
+    expect(seen).toMatchObject({ method: "POST", url: "/some/pa%20th%2Fx?x=1", host, body: "sent" })
     expect(seen.raw).toContain("X-Mixed-Case")
     expect((await ask("/teapot", { host })).status).toBe(418)
     expect((await ask("/", { host }, "HEAD")).body).toBe("")

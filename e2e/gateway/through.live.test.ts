@@ -228,7 +228,7 @@ describe.skipIf(process.getuid?.() !== 0)("a gateway, through the control plane"
       },
       {
         given: await asPerson("POST", `/v1/sessions/${session}/gateway-token`, {}).then(async (answer) =>
-          String(((await answer.json()) as { token: string }).token),
+          ((await answer.json()) as { token: string }).token,
         ),
         end: () => asPerson("POST", "/v1/login/out", {}),
       },

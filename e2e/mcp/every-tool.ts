@@ -38,8 +38,10 @@ export const everyTool: readonly Step[] = [
   {
     tool: "create_session",
     args: ({ session }) => ({ name: session, network: { mode: "none" } }),
-    check: (told, { session }) =>
-      expect(told.structuredContent.session).toMatchObject({ name: session, state: "running" }),
+    check: (told, { session }) => {
+      well(told)
+      expect(told.structuredContent.session).toMatchObject({ name: session, state: "running" })
+    },
   },
   { tool: "list_sessions", args: () => ({}), check: (told, { session }) => says(session)(told) },
   {

@@ -150,6 +150,20 @@ describe("the wire", () => {
     expect([(await ask(ids[0])).status, (await ask(ids[33])).status]).toEqual([404, 200])
   })
 
+  test("every message counts as a request", async () => {
+    const { token: slow } = await token(undefined, { requestsPerMinute: 3 })
+    const authorization = `Bearer ${slow}`
+    const begun = await post(greeting, { authorization })
+    await begun.text()
+    const id = begun.headers.get("mcp-session-id") ?? ""
+    const answers: Response[] = []
+    for (let n = 0; n < 4; n++) {
+      answers.push(await post({ jsonrpc: "2.0", id: n, method: "ping" }, { authorization, "mcp-session-id": id }))
+    }
+    expect(answers.map(({ status }) => status)).toContain(429)
+    expect(Number(answers.at(-1)?.headers.get("retry-after"))).toBeGreaterThan(0)
+  })
+
   test("what was asked is in the log of who asked, by its own name", async () => {
     await using mcp = await McpClient.open(system, "http")
     await mcp.call("create_session", { name: "noted", network: { mode: "none" } })

@@ -44,6 +44,22 @@ describe.each(kinds)("the official client over %s", (kind) => {
     await mcp.call("delete_session", { session })
   })
 
+  test("leaves, and what it waited for is ended", async () => {
+    await using all = await McpClient.open(system, "http")
+    const session = `leave-${kind}`
+    await all.call("create_session", { name: session, network: { mode: "none" } })
+    const mcp = await McpClient.open(system, kind)
+    const running = mcp.call("run_command", { session, command: "exec sleep 1000" }).catch(() => "cut off")
+    const { shell } = (await mcp.call("open_shell", { session })).structuredContent
+    const inShell = mcp.call("run_in_shell", { session, shell, command: "sleep 1000" }).catch(() => "cut off")
+    const sleepers = async () => textOf(await all.call("run_command", { session, command: "pgrep -c sleep; true" }))
+    await expect.poll(sleepers, { timeout: 20_000 }).toMatch(/^2\n/)
+    await mcp[Symbol.asyncDispose]()
+    expect(await Promise.all([running, inShell])).toEqual(["cut off", "cut off"])
+    await expect.poll(sleepers, { timeout: 20_000 }).toMatch(/^0\n/)
+    await all.call("delete_session", { session })
+  })
+
   test("has a command that outlives the wait go on", async () => {
     await using mcp = await McpClient.open(system, kind)
     const session = `wait-${kind}`

@@ -99,7 +99,10 @@ describe("the page, as a newcomer finds it", () => {
     await rows(one).getByText("$").first().waitFor()
     await page.keyboard.type("echo $((6*7)) > answer; cat answer\n")
     await rows(one).getByText("42", { exact: true }).first().waitFor()
+    await page.keyboard.press("Control+Shift+F")
+    await page.getByRole("searchbox", { name: "Find in the terminal" }).fill("answer")
     await one.shot("terminal")
+    await page.keyboard.press("Escape")
     expect(await barriers(page)).toEqual([])
     await using two = await another()
     await two.page.goto(page.url())
@@ -124,7 +127,10 @@ describe("the page, as a newcomer finds it", () => {
     await said(one).getByText("I am a scripted agent").waitFor()
     const tool = page.getByRole("button", { name: /^bash/ })
     await tool.click()
-    await page.locator(".output").getByText("user in /workspace").waitFor()
+    await page
+      .locator(".output")
+      .getByText(/^user in /)
+      .waitFor()
     await state(one).getByText("idle").waitFor()
     await one.shot("chat")
     expect(await barriers(page)).toEqual([])
@@ -239,6 +245,31 @@ describe("the page, as a newcomer finds it", () => {
     await page.getByText(/woke in \d+/).waitFor()
     await said(one).getByText("You said: Good morning").waitFor()
     await one.shot("woke")
+  })
+
+  test("what listens inside is seen: in a tab of its own, and on the page where that has the same domain", async () => {
+    await ask("/v1/sessions", { name: "served" })
+    await ask("/v1/sessions/served/exec", {
+      cmd: "mkdir /tmp/site && echo '<h1>From inside</h1>' > /tmp/site/index.html",
+    })
+    await ask("/v1/sessions/served/processes", { cmd: "cd /tmp/site && exec python3 -m http.server 8000" })
+    await using two = await another()
+    const { page } = two
+    await page.goto(`${origin()}/s/served/preview`)
+    await page.getByRole("spinbutton", { name: "Port" }).fill("8000")
+    await page.getByRole("button", { name: "Show" }).click()
+    const [tab] = await Promise.all([
+      page.waitForEvent("popup"),
+      page.getByRole("button", { name: "Open port 8000 in a tab" }).click(),
+    ])
+    await tab.getByRole("heading", { name: "From inside" }).waitFor()
+    expect(new URL(tab.url()).hostname).toMatch(/^p8000-\w+\.warren\.localhost$/)
+    await page.getByRole("link", { name: "they are shown right here" }).click()
+    await page.waitForURL(/^http:\/\/warren\.localhost:\d+\/s\/served\/preview$/)
+    await page.frameLocator("iframe").getByRole("heading", { name: "From inside" }).waitFor()
+    await two.shot("preview")
+    expect(await barriers(page)).toEqual([])
+    expect(two.complaints).toEqual([])
   })
 
   test("anything is found by a few letters, and the keys are told", async () => {

@@ -106,7 +106,7 @@ export function app(parts: AppParts): Hono {
   const plane = gate.guard(userPlane, control.userPlane)
   // The link to the runner has checked what comes over it.
   app.route("/", routes({ contract: userPlane, handlers: plane, isChecked: true, log, caller: known }))
-  app.route("/", mcpDoor({ mcp: control.mcp, known, publicUrl: parts.publicUrl }))
+  app.route("/", mcpDoor({ mcp: control.mcp, gate, known, publicUrl: parts.publicUrl }))
   app.route("/sandkasten", sandkastenDoor({ plane, known }, log))
   if (parts.e2b) app.route("/e2b", parts.e2b.api)
   app.route("/valet", valetDoor({ plane, known, publicUrl: parts.publicUrl }, log))

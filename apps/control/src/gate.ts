@@ -34,6 +34,13 @@ export class Gate {
     return Object.fromEntries(entries) as Handlers<C>
   }
 
+  /** Takes one from what whoever asks may ask in a minute; also for what is a request, but no call. */
+  count(visit: Visit): void {
+    const { user, viaId, requestsPerMinute } = visit.who
+    this.#spend(visit, `user ${user.id}`, requestsPerMinute.user)
+    if (requestsPerMinute.token !== undefined) this.#spend(visit, `token ${viaId}`, requestsPerMinute.token)
+  }
+
   /** Writes down what was refused before it came to a handler. */
   noteRefusal(visit: Visit, action: string, result: string): void {
     if (!visit.isAudited) this.#noteFailure(visit, action, result)
@@ -119,9 +126,8 @@ export class Gate {
     visit.call = name
     visit.subject = subjectOf(input)
     if (entry.scope === "open") return
-    const { scopes, user, viaId, requestsPerMinute } = visit.who
-    this.#spend(visit, `user ${user.id}`, requestsPerMinute.user)
-    if (requestsPerMinute.token !== undefined) this.#spend(visit, `token ${viaId}`, requestsPerMinute.token)
+    const { scopes } = visit.who
+    this.count(visit)
     if (!scopes.has(entry.scope)) {
       throw new Fault("forbidden", `this needs the scope ${entry.scope}`, { hint: "use a token that has it" })
     }

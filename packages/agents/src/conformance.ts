@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from "node:fs"
 import { setTimeout as pause } from "node:timers/promises"
 import { TempFolder } from "@warren/base/testing/temp-folder.ts"
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest"
+import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import type { AgentAdapter, AgentEvent, Prompt, TurnEnd } from "./adapter.ts"
 
 /** What a kind of agent is asked in order to be seen doing it. */
@@ -19,17 +19,13 @@ export function agentConformance(name: string, open: () => AgentAdapter, asked: 
   describe(`${name} as an agent`, () => {
     let folder: TempFolder
     let files = 0
-    const adapters: AgentAdapter[] = []
-    const started = async (): Promise<AgentAdapter> => {
-      const adapter = open()
-      adapters.push(adapter)
-      await adapter.start(new AbortController().signal)
-      return adapter
-    }
+    // Agents take long to start, and one that has been through all this must still work.
+    let shared: Promise<AgentAdapter> | undefined
+    const started = (): Promise<AgentAdapter> => (shared ??= begun(open()))
     beforeAll(async () => void (folder = await TempFolder.make()))
-    afterAll(() => folder[Symbol.asyncDispose]())
-    afterEach(async () => {
-      for (const adapter of adapters.splice(0)) await adapter[Symbol.asyncDispose]()
+    afterAll(async () => {
+      await (await shared)?.[Symbol.asyncDispose]()
+      await folder[Symbol.asyncDispose]()
     })
 
     test("answers, one prompt after the other, each with one end", async () => {
@@ -85,7 +81,7 @@ export function agentConformance(name: string, open: () => AgentAdapter, asked: 
     })
 
     test("leaves nothing behind when it is stopped in the middle, twice", async () => {
-      const adapter = await started()
+      await using adapter = await begun(open())
       const pidFile = folder.at(`${files++}`)
       const running = turn(adapter, asked.sleeping(pidFile))
       await until(() => existsSync(pidFile) && readFileSync(pidFile, "utf8").endsWith("\n"))
@@ -125,6 +121,16 @@ export function agentConformance(name: string, open: () => AgentAdapter, asked: 
       expect(adapter.answer(questionId, "late")).toBe(false)
     })
   })
+}
+
+async function begun(adapter: AgentAdapter): Promise<AgentAdapter> {
+  try {
+    await adapter.start(new AbortController().signal)
+    return adapter
+  } catch (failure) {
+    await adapter[Symbol.asyncDispose]()
+    throw failure
+  }
 }
 
 const lookMs = 20

@@ -1,4 +1,4 @@
-const knownMax = 10_000
+const knownMax = 2_000
 
 /** Sandboxes that were heard of lately: a signed address at a shared host says everything but whose file it is. */
 export class Known {

@@ -13,6 +13,7 @@ import { refOf } from "./sandbox-id.ts"
 import type { Sandbox } from "./sandboxes.ts"
 
 const envdPort = 49_983
+const sandboxHost = /^(\d{1,5})-([0-9a-z]{40})\./
 
 /** Where a request for a sandbox is meant to go. */
 export interface Goal {
@@ -38,11 +39,16 @@ export class Traffic {
     this.#envd = new EnvdDoor(parts)
   }
 
+  /** Whether it is worth looking at, for those who look at everything that comes. */
+  isMaybe(host: string, path: string, id: string | undefined): boolean {
+    return id !== undefined || path === "/files" || sandboxHost.test(host)
+  }
+
   /** Undefined for what is not for a sandbox. */
   goalOf(headers: Headers, url: URL, method: string): Goal | undefined {
     const id = headers.get("e2b-sandbox-id")
     if (id !== null) return { id, port: Number(headers.get("e2b-sandbox-port") ?? envdPort) }
-    const [, port, sandbox] = /^(\d{1,5})-([0-9a-z]{40})\./.exec(headers.get("host") ?? url.host) ?? []
+    const [, port, sandbox] = sandboxHost.exec(headers.get("host") ?? url.host) ?? []
     if (sandbox !== undefined) return { id: sandbox, port: Number(port) }
     const signature = url.pathname === "/files" ? url.searchParams.get("signature") : null
     if (signature === null) return undefined

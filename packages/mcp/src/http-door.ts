@@ -3,7 +3,6 @@ import { randomUUID } from "node:crypto"
 import type { Clock } from "@warren/base/clock.ts"
 import { Fault } from "@warren/base/fault.ts"
 import type { Caller } from "@warren/protocol/contract.ts"
-import type { Server } from "@modelcontextprotocol/sdk/server/index.js"
 import { WebStandardStreamableHTTPServerTransport as Transport } from "@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js"
 import { mcpServer, type McpOptions } from "./server.ts"
 
@@ -26,7 +25,7 @@ export interface Guest {
 interface Talk {
   readonly owner: string
   readonly transport: Transport
-  readonly server: Server
+  end(): Promise<void>
   usedAt: number
 }
 
@@ -58,7 +57,7 @@ export class HttpDoor implements AsyncDisposable {
     const authInfo = { token: "", clientId: guest.owner, scopes: [], extra: { caller: guest.caller } }
     const response = await talk.transport.handleRequest(request, { authInfo })
     // What did not begin with a greeting is no conversation.
-    if (talk.transport.sessionId === undefined) await talk.server.close()
+    if (talk.transport.sessionId === undefined) await talk.end()
     return response
   }
 
@@ -66,7 +65,7 @@ export class HttpDoor implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true
     clearInterval(this.#timer)
-    await Promise.all([...this.#talks.values()].map(({ server }) => server.close()))
+    await Promise.all([...this.#talks.values()].map((talk) => talk.end()))
   }
 
   async #begin(owner: string): Promise<Talk> {
@@ -75,13 +74,13 @@ export class HttpDoor implements AsyncDisposable {
       maxRequestBodySize: httpDoorLimits.bodyBytesMax,
       onsessioninitialized: (id) => this.#add(id, talk),
     })
-    const server = mcpServer({
+    const { server, end } = mcpServer({
       ...this.#options,
       callerOf: callerIn,
       // Nothing is answered to it any more: a stream that stayed open would be waited on for nothing.
       cancelled: (id) => transport.closeSSEStream(id),
     })
-    const talk: Talk = { owner, transport, server, usedAt: this.#options.clock.monotonic() }
+    const talk: Talk = { owner, transport, end, usedAt: this.#options.clock.monotonic() }
     server.onclose = () => {
       if (transport.sessionId !== undefined) this.#talks.delete(transport.sessionId)
     }
@@ -91,14 +90,14 @@ export class HttpDoor implements AsyncDisposable {
 
   #add(id: string, talk: Talk): void {
     const mine = [...this.#talks.values()].filter(({ owner }) => owner === talk.owner)
-    if (mine.length >= httpDoorLimits.perOwnerMax) void quietest(mine)?.server.close()
-    if (this.#talks.size >= httpDoorLimits.allMax) void quietest([...this.#talks.values()])?.server.close()
+    if (mine.length >= httpDoorLimits.perOwnerMax) void quietest(mine)?.end()
+    if (this.#talks.size >= httpDoorLimits.allMax) void quietest([...this.#talks.values()])?.end()
     this.#talks.set(id, talk)
   }
 
   #sweep(): void {
     const oldest = this.#options.clock.monotonic() - httpDoorLimits.idleMs
-    for (const { server, usedAt } of this.#talks.values()) if (usedAt < oldest) void server.close()
+    for (const talk of this.#talks.values()) if (talk.usedAt < oldest) void talk.end()
   }
 }
 

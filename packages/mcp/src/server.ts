@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises"
 import { version } from "@warren/base/build-info.ts"
 import { Fault, messageOf } from "@warren/base/fault.ts"
 import type { Log } from "@warren/base/log.ts"
@@ -41,8 +42,18 @@ const instructions = `Warren gives you private Linux sandboxes, called sessions.
 with list_sessions), name it in every other call, and delete it when it is no longer needed. Files of a session outlive
 its programs; hibernate what is only needed later. Long output is cut: the answer says how to read the rest.`
 
+export interface McpServer {
+  readonly server: Server
+  /** Ends the conversation and what it was doing; resolves when that has stopped, or had time enough to. */
+  end(): Promise<void>
+}
+
+/** What was cancelled is ended inside the session, which takes a moment. */
+const endMs = 5_000
+
 /** One conversation with an MCP client. */
-export function mcpServer(options: McpOptions): Server {
+export function mcpServer(options: McpOptions): McpServer {
+  const running = new Set<Promise<unknown>>()
   const capabilities = { tools: {}, resources: {}, completions: {} }
   const server = new Server({ name: "warren", title: "Warren", version }, { capabilities, instructions })
   const asking = ({ authInfo, signal }: Extra): Asking =>
@@ -51,7 +62,11 @@ export function mcpServer(options: McpOptions): Server {
   server.setRequestHandler(CallToolRequestSchema, ({ params }, extra) => {
     extra.signal.addEventListener("abort", () => options.cancelled?.(extra.requestId), { once: true })
     const bench: Bench = { asking: asking(extra), urlOf: options.urlOf, progress: progressOf(extra) }
-    return callTool(params.name, params.arguments, bench, options.log)
+    const called = callTool(params.name, params.arguments, bench, options.log)
+    running.add(called)
+    const over = (): boolean => running.delete(called)
+    called.then(over, over)
+    return called
   })
   server.setRequestHandler(ListResourceTemplatesRequestSchema, () => ({ resourceTemplates }))
   server.setRequestHandler(ListResourcesRequestSchema, ({ params }, extra) =>
@@ -63,7 +78,16 @@ export function mcpServer(options: McpOptions): Server {
   server.setRequestHandler(CompleteRequestSchema, ({ params: { argument } }, extra) =>
     completed(asking(extra), argument).catch(asProtocolError(options.log)),
   )
-  return server
+  return {
+    server,
+    async end() {
+      await server.close()
+      const patience = new AbortController()
+      const enough = sleep(endMs, undefined, { signal: patience.signal }).catch(() => undefined)
+      await Promise.race([Promise.allSettled(running), enough])
+      patience.abort()
+    },
+  }
 }
 
 /** A name that is none is the client's mistake; everything else that fails is told to whoever uses the tool. */

@@ -17,12 +17,12 @@ export async function serveStdio(
   options: Omit<McpOptions, "callerOf" | "cancelled">,
   signal: AbortSignal,
 ): Promise<void> {
-  const server = mcpServer({ ...options, callerOf: () => ({ name: "" }) })
+  const { server, end } = mcpServer({ ...options, callerOf: () => ({ name: "" }) })
   const transport = new StdioServerTransport(stdin, stdout)
   const over = ended(stdin, server, signal)
   await server.connect(transport)
   await over
-  await server.close()
+  await end()
 }
 
 /** What comes in without end, or with an end too far away, closes the transport by itself. */

@@ -73,7 +73,7 @@ export class FullScreen {
         this.#typed = (this.#typed + key.text).slice(0, typedCharsMax)
         return
       case "erase":
-        this.#typed = [...this.#typed].slice(0, -1).join("")
+        this.#typed = Array.from(this.#typed).slice(0, -1).join("")
         return
       case "clear":
         this.#typed = ""

@@ -1,7 +1,9 @@
 import type { Output } from "../terminal/output.ts"
-import { writeOut, type Terminal } from "../terminal/terminal.ts"
+import { writeOut, type Colour, type Terminal } from "../terminal/terminal.ts"
 import { endingOf, harmless, questionLines, toolLine, toolResult } from "./lines.ts"
 import type { FeedItem, Message, Part } from "./transcript.ts"
+
+const pathsShown = 10
 
 /** How much of a part was printed: letters of a text, or the status of a tool. */
 type Printed = number | string
@@ -41,29 +43,18 @@ export class Printer {
 
   /** What is worth a line besides messages. */
   async item(item: FeedItem): Promise<void> {
-    switch (item.type) {
-      case "question":
-        for (const line of questionLines(item.question, this.#output)) await this.line(line)
-        return
-      case "provision":
-        if (item.state === "running") return
-        return this.line(
-          this.#output.paint(
-            item.state === "done" ? "dim" : "red",
-            `${item.step}: ${harmless(item.detail ?? item.state)}`,
-          ),
-        )
-      case "files.changed":
-        return this.line(this.#output.paint("dim", `changed: ${harmless(item.paths.slice(0, 10).join(", "))}`))
-      case "model.switched":
-        return this.line(
-          this.#output.paint("yellow", `${harmless(item.from)} failed (${item.cause}); now ${harmless(item.to)}`),
-        )
-      case "error":
-        return this.line(this.#output.paint("red", harmless(item.message)))
-      default:
-        return undefined
-    }
+    if (item.type === "question") for (const line of questionLines(item.question, this.#output)) await this.line(line)
+    else if (item.type === "provision" && item.state !== "running")
+      await this.#remark(item.state === "done" ? "dim" : "red", `${item.step}: ${item.detail ?? item.state}`)
+    else if (item.type === "files.changed")
+      await this.#remark("dim", `changed: ${item.paths.slice(0, pathsShown).join(", ")}`)
+    else if (item.type === "model.switched")
+      await this.#remark("yellow", `${item.from} failed (${item.cause}); now ${item.to}`)
+    else if (item.type === "error") await this.#remark("red", item.message)
+  }
+
+  #remark(colour: Colour, text: string): Promise<void> {
+    return this.line(this.#output.paint(colour, harmless(text)))
   }
 
   async line(text: string): Promise<void> {

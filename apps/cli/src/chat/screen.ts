@@ -38,7 +38,9 @@ export function screenOf(shown: Shown, { cols, rows }: Size, painter: Painter): 
     ...seen,
     painter.paint("dim", below.slice(0, width)),
     // The end of what is typed is what one looks at.
-    `› ${[...shown.typed].slice(-(width - 3)).join("")}`,
+    `› ${Array.from(shown.typed)
+      .slice(-(width - 3))
+      .join("")}`,
   ]
 }
 
@@ -66,7 +68,7 @@ function wrapped(line: string, width: number): string[] {
   // eslint-disable-next-line no-control-regex -- It is about our own colours.
   const [, before = "", after = ""] = /^(\u001b\[\d*m)[^\u001b]*(\u001b\[0m)$/.exec(line) ?? []
   const pieces: string[] = []
-  const letters = [...bare]
+  const letters = Array.from(bare)
   for (let at = 0; at < letters.length;) {
     const piece = letters.slice(at, at + width)
     const space = piece.length === width && at + width < letters.length ? piece.lastIndexOf(" ") : -1

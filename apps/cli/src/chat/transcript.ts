@@ -64,7 +64,14 @@ export class Transcript {
       case "agent.status":
         this.status = item.status
         return undefined
-      default:
+      case "error":
+      case "files.changed":
+      case "git.state":
+      case "message.reverted":
+      case "model.switched":
+      case "models":
+      case "provision":
+      case "title":
         return undefined
     }
   }

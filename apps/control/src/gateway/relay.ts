@@ -139,7 +139,7 @@ async function passAnswer(
   await poured(incoming, response as unknown as Duplex, () => {
     const trailers = Object.entries(incoming.trailers).filter(([, value]) => value !== undefined)
     if (trailers.length > 0)
-      (response as ServerResponse).addTrailers(Object.fromEntries(trailers) as Record<string, string>)
+      (response as ServerResponse).addTrailers(Object.fromEntries(trailers))
   })
 }
 

@@ -2,17 +2,11 @@ import { version } from "@warren/base/build-info.ts"
 import { Fault } from "@warren/base/fault.ts"
 import { agentTools, type ToolName } from "@warren/protocol/hub/tools.ts"
 import { describeIssues } from "@warren/protocol/issues.ts"
-import { z } from "zod"
+import { McpRequest, mcpTools } from "@warren/protocol/supervisor/mcp-lines.ts"
 
 type Id = string | number
 type Answer = { readonly result: unknown } | { readonly error: { readonly code: number; readonly message: string } }
 
-const Request = z.object({
-  jsonrpc: z.literal("2.0"),
-  id: z.union([z.string(), z.int()]).optional(),
-  method: z.string(),
-  params: z.record(z.string(), z.json()).optional(),
-})
 const codes = { parse: -32_700, invalid: -32_600, unknown: -32_601, parameters: -32_602, internal: -32_603 } as const
 /** Those it speaks; whoever wants another is told the newest. */
 const protocols = ["2025-06-18", "2025-03-26", "2024-11-05"] as const
@@ -58,7 +52,7 @@ export class McpServer {
       case "ping":
         return { result: {} }
       case "tools/list":
-        return { result: { tools: toolList() } }
+        return { result: { tools: mcpTools() } }
       case "tools/call":
         return this.#call(params)
       default:
@@ -87,30 +81,14 @@ export class McpServer {
   }
 }
 
-/** Made when they are asked for: a supervisor never is. */
-function toolList(): unknown[] {
-  return Object.entries(agentTools).map(([name, { doc, in: input, out }]) => ({
-    ...{ name, description: doc },
-    inputSchema: schemaOf(input, "input"),
-    outputSchema: schemaOf(out, "output"),
-  }))
-}
-
-/** Clients want an object at the top: what has a name of its own would be a reference there. */
-function schemaOf({ shape }: z.ZodObject, io: "input" | "output"): unknown {
-  return z.toJSONSchema(z.object(shape), { io })
-}
-
-function read(
-  line: string,
-): { request: z.output<typeof Request>; problem?: never } | { request?: never; problem: Answer } {
+function read(line: string): { request: McpRequest; problem?: never } | { request?: never; problem: Answer } {
   let value: unknown
   try {
     value = JSON.parse(line)
   } catch {
     return { problem: { error: { code: codes.parse, message: "that is not JSON" } } }
   }
-  const request = Request.safeParse(value)
+  const request = McpRequest.safeParse(value)
   if (request.success) return { request: request.data }
   return { problem: { error: { code: codes.invalid, message: describeIssues(request.error) } } }
 }

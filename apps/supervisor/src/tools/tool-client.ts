@@ -1,14 +1,9 @@
 import { connect, type Socket } from "node:net"
 import { createInterface } from "node:readline"
 import { Fault, faultCodes, messageOf, type FaultCode } from "@warren/base/fault.ts"
-import { z } from "zod"
+import { ToolAnswered } from "@warren/protocol/supervisor/tool-lines.ts"
 
-const Answer = z.object({
-  id: z.union([z.string(), z.int()]).optional(),
-  out: z.json().optional(),
-  fault: z.object({ code: z.string(), message: z.string(), hint: z.string().optional() }).optional(),
-})
-type Json = z.output<ReturnType<typeof z.json>>
+type Json = NonNullable<ToolAnswered["out"]> | null
 
 /** The other end of the tool door. */
 export class ToolClient implements Disposable {
@@ -56,7 +51,7 @@ export class ToolClient implements Disposable {
   }
 
   #heard(line: string): void {
-    const { id, out, fault } = Answer.parse(JSON.parse(line))
+    const { id, out, fault } = ToolAnswered.parse(JSON.parse(line))
     const waiting = this.#waiting.get(Number(id))
     this.#waiting.delete(Number(id))
     if (fault) waiting?.reject(new Fault(codeOf(fault.code), fault.message, { hint: fault.hint }))

@@ -3,15 +3,10 @@ import { createServer, type Server, type Socket } from "node:net"
 import { dirname } from "node:path"
 import { Fault } from "@warren/base/fault.ts"
 import { toolLimits } from "@warren/protocol/hub/tools.ts"
-import { z } from "zod"
+import { ToolAsked } from "@warren/protocol/supervisor/tool-lines.ts"
 import type { Json, ToolAnswer } from "../hub/supervisor.ts"
 import { hear } from "../stdio/speak.ts"
 
-const Asked = z.object({
-  id: z.union([z.string().max(128), z.int()]),
-  tool: z.string().max(64),
-  input: z.json().default({}),
-})
 const connectionsMax = 32
 
 export type Ask = (tool: string, input: Json, signal: AbortSignal) => Promise<ToolAnswer>
@@ -87,9 +82,9 @@ async function serve(socket: Socket, ask: Ask): Promise<void> {
   }
 }
 
-function parsed(line: string): z.output<typeof Asked> | undefined {
+function parsed(line: string): ToolAsked | undefined {
   try {
-    return Asked.parse(JSON.parse(line))
+    return ToolAsked.parse(JSON.parse(line))
   } catch {
     return undefined
   }

@@ -14,9 +14,10 @@ export function Join(): ReactElement {
   const account = useAccount()
   const [, go] = useLocation()
   const [code] = useState(() => location.hash.slice(1))
+  const [next] = useState(() => placeIn(new URLSearchParams(location.search).get("next")))
   const done = (): void => {
     history.replaceState(null, "", "/join")
-    void renewAccount().then(() => go("/"))
+    void renewAccount().then(() => go(next))
   }
   const redeem = useAsk("POST /v1/invites/redeem", { isQuiet: true, done })
   const hasAsked = useRef(false)
@@ -44,6 +45,11 @@ export function Join(): ReactElement {
       )}
     </main>
   )
+}
+
+/** Where to go on: a place on this page, or home. */
+function placeIn(next: string | null): string {
+  return next !== null && /^\/(?![/\\])/.test(next) ? next : "/"
 }
 
 interface JoinFormProps {

@@ -22,7 +22,8 @@ export function Dialog({ title, className = "", children, close }: DialogProps):
       aria-labelledby={id}
       className={`dialog ${className}`}
       onClick={({ target, currentTarget }) => target === currentTarget && close()}
-      onClose={close}
+      // Told late: one that was shown again meanwhile is not meant.
+      onClose={({ currentTarget }) => currentTarget.open || close()}
       ref={dialog}
     >
       <h2 className={className.includes("palette") ? "unseen" : ""} id={id}>

@@ -52,10 +52,11 @@ function TabBar({ session, pane, view }: PaneProps): ReactElement {
             onClick={() => choose(tab.name)}
             role="tab"
             tabIndex={tab === pane.tab ? 0 : -1}
+            title={tab.title}
             type="button"
           >
             <Icon name={tab.icon} size={14} />
-            {tab.title}
+            <span className="tab-name">{tab.title}</span>
           </button>
         ))}
       </div>

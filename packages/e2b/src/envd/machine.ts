@@ -6,11 +6,13 @@ const mib = 1024 * 1024
 /** What the sandbox uses, as its own program would say. */
 export async function usage({ plane, session, sandbox }: Inside): Promise<object> {
   const stats = await plane.call("session.stats", { id: session })
-  const { limits } = sandbox.session
+  const { limits, createdAt } = sandbox.session
+  // On the average since it was made: nobody looks at it in between.
+  const ageMs = Math.max(1, Date.now() - Date.parse(createdAt))
   return {
     ts: Math.floor(Date.now() / 1000),
     cpu_count: Math.max(1, Math.ceil(limits.cpus)),
-    cpu_used_pct: 0,
+    cpu_used_pct: Math.round((stats.cpuUs / 10 / ageMs / limits.cpus) * 100) / 100,
     ...{ mem_total: limits.memoryBytes, mem_used: stats.memoryBytes, mem_cache: 0 },
     ...{ mem_total_mib: Math.round(limits.memoryBytes / mib), mem_used_mib: Math.round(stats.memoryBytes / mib) },
     ...{ disk_used: stats.diskBytes, disk_total: limits.diskBytes },

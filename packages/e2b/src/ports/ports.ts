@@ -66,8 +66,14 @@ export class Ports {
   /** A plain request, and what was answered. */
   async answer(c: HonoContext, caller: Caller): Promise<Response> {
     const flight = this.#parts.sandboxes.flights.open(caller.sandbox.session.id, c.req.raw.signal)
-    const stream = await this.open(caller, flight.signal)
-    if (stream instanceof Response) return stream
+    const stream = await this.open(caller, flight.signal).catch((thrown: unknown) => {
+      flight.close()
+      throw thrown
+    })
+    if (stream instanceof Response) {
+      flight.close()
+      return stream
+    }
     flight.signal.addEventListener("abort", () => stream.destroy())
     stream.once("close", () => flight.close())
     try {

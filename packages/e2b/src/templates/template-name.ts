@@ -12,13 +12,14 @@ export interface TemplateName {
 
 export function templateName(given: string): TemplateName {
   // What is before a slash says whose it is; here everything is whoever's asks.
-  const [name = "", tag = usualTag, ...rest] = (given.split("/").at(-1) ?? "").split(":")
+  const [name = "", tag = usualTag, ...rest] = given.replace(/^[\w-]+\//, "").split(":")
   if (rest.length > 0 || !isPlain(name) || !isPlain(tag))
     throw new Fault("invalid", `${given}: a template's name has lower-case letters, digits, - and _`)
   return { name, tag }
 }
 
-const isPlain = (text: string): boolean => /^[a-z0-9](?:[a-z0-9_-]*[a-z0-9])?$/.test(text) && !text.includes("--")
+/** Words with one sign between two of them, and none that reads like a sign of ours. */
+const isPlain = (text: string): boolean => /^[a-z0-9]+(?:[_-][a-z0-9]+)*$/.test(text) && !text.includes("-5f-")
 
 export function snapshotName({ name, tag }: TemplateName): string {
   const whole = `${mark}${name.replaceAll("_", "-5f-")}--${tag.replaceAll("_", "-5f-")}`

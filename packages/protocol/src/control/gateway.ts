@@ -14,14 +14,9 @@ export const gatewayCalls = contract({
         .min(1)
         .max(15 * 60)
         .default(10 * 60),
-      port: z
-        .int()
-        .min(1)
-        .max(65_535)
-        .optional()
-        .meta({
-          description: "Only this port of it. Without, and with the scope exec: also its terminal, editor and desktop.",
-        }),
+      port: z.int().min(1).max(65_535).optional().meta({
+        description: "Only this port of it. Without, and with the scope exec: also its terminal, editor and desktop.",
+      }),
     }),
     out: z.object({
       token: z.string(),

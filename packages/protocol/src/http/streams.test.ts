@@ -40,7 +40,8 @@ async function settles(read: () => number): Promise<number> {
 
 test("every stream of the user plane that has a route says what its body is", () => {
   for (const [name, entry] of Object.entries(userPlane as Contract)) {
-    if (isStream(entry) && entry.http) expect([name, entry.body]).toEqual([name, expect.stringMatching(/^(bytes|result|socket)$/)])
+    if (isStream(entry) && entry.http)
+      expect([name, entry.body]).toEqual([name, expect.stringMatching(/^(bytes|result|socket)$/)])
     if (isStream(entry) && entry.size) expect(userPlane).toHaveProperty([entry.size.call])
   }
 })

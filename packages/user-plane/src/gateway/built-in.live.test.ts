@@ -1,4 +1,3 @@
-import type { Socket } from "node:net"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { GatewaySystem } from "./testing/gateway-system.ts"
 import { WebSocketClient } from "./testing/web-socket-client.ts"
@@ -106,7 +105,7 @@ require("http").createServer((q, a) => a.end("editor " + q.url + " " + q.headers
         headers: { origin: "http://localhost" },
         protocol: "tty",
       })
-      const client = new WebSocketClient(socket as Socket)
+      const client = new WebSocketClient(socket)
       client.send('{"columns":80,"rows":24}')
       await client.next()
       socket.destroy()

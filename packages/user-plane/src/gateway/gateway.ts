@@ -17,7 +17,7 @@ import type { Terminals } from "../terminals/terminals.ts"
 import { askedOf, type Address } from "./address.ts"
 import { Admissions, type Admission } from "./admission.ts"
 import { answerHead } from "./answer-head.ts"
-import { authorityOf, hasOwnNames, originOf, type HostNames } from "./authority.ts"
+import { authorityOf, hasOwnNames, originOf, type Authority, type HostNames } from "./authority.ts"
 import { viewOf } from "./built-in.ts"
 import { guardBrowser } from "./browser-guard.ts"
 import { Channels, type Channel } from "./channels.ts"
@@ -292,8 +292,10 @@ export class Gateway implements AsyncDisposable {
   /** Warren's own page, at the domain or by another name of the same machine, shows previews in frames. */
   #framers({ mode, authority }: Address): string[] {
     const { names } = this.#options
-    const hosts = [names.domain, ...names.hosts.filter((host) => hasOwnNames({ ...authority, host }, names))]
-    return mode === "host" ? hosts.map((host) => originOf({ ...authority, host })) : []
+    const hosts = [names.domain, ...names.hosts.filter((host) => canFrame({ ...authority, host }, names))]
+    // A policy has no way to write an address of IPv6, and a browser complains of one.
+    const written = hosts.filter((host) => !host.startsWith("["))
+    return mode === "host" ? written.map((host) => originOf({ ...authority, host })) : []
   }
 
   /** Written down, and what is said of it. */
@@ -349,6 +351,11 @@ function sendAway(response: ServerResponse, { status, location, setCookie }: Det
     "0",
   ]
   response.writeHead(status, [...head, ...cookie]).end()
+}
+
+/** A policy has no words for IPv6 addresses. */
+function canFrame(authority: Authority, names: HostNames): boolean {
+  return !authority.host.startsWith("[") && hasOwnNames(authority, names)
 }
 
 /** Cuts the channel when the client hangs up. Not the response's `close`: one that waits behind another is not told. */

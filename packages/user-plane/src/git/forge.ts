@@ -62,7 +62,7 @@ export class Forge {
   ): Promise<PullRequest | undefined> {
     const [owner = ""] = at.path.split("/")
     const query = new URLSearchParams({ state: "open", head: `${owner}:${head}`, base })
-    const { status, body } = await this.#ask(at, "GET", `/pulls?${query}`, undefined, signal)
+    const { status, body } = await this.#ask(at, "GET", `/pulls?${query.toString()}`, undefined, signal)
     if (status !== 200) return undefined
     const [found] = z.array(Made).parse(body)
     return found && { url: found.html_url, number: found.number, isNew: false }

@@ -200,7 +200,7 @@ export class SessionHub implements AsyncDisposable {
     const { store, session, chats } = this.#parts
     const sent = store.openPrompts(session).find(({ state }) => state === "sent")
     const message = store.transaction(() => {
-      const chatId = sent?.chatId ?? this.#chat(usualChannel, "").chatId
+      const chatId = sent?.chatId ?? store.chatOf(session, usualChannel) ?? this.#untitled(usualChannel)
       return chats.append(chatId, { role: "assistant", parts })
     })
     this.#teller.tell([{ type: "message.create", message }])
@@ -208,12 +208,10 @@ export class SessionHub implements AsyncDisposable {
   }
 
   renew(channel: string): string {
-    const { store, session, chats } = this.#parts
+    const { store } = this.#parts
     const chatId = store.transaction(() => {
-      const { id } = chats.create({ sessionId: session })
-      store.setChat(session, channel, id)
       this.#push({ type: "new-session", channel })
-      return id
+      return this.#untitled(channel)
     })
     this.line.flush()
     return chatId
@@ -246,6 +244,14 @@ export class SessionHub implements AsyncDisposable {
     const { id } = chats.create({ sessionId: session, title })
     store.setChat(session, channel, id)
     return { chatId: id, items: [{ type: "title", chatId: id, title }] }
+  }
+
+  /** A conversation that is named by what is said first. */
+  #untitled(channel: string): string {
+    const { store, session, chats } = this.#parts
+    const { id } = chats.create({ sessionId: session })
+    store.setChat(session, channel, id)
+    return id
   }
 
   #push(message: HubDown): void {

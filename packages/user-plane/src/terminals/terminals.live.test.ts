@@ -1,6 +1,9 @@
 import { Chunk, type Conversation } from "@warren/protocol/conversation.ts"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { GatewaySystem } from "../gateway/testing/gateway-system.ts"
+import { terminalLimits } from "./terminals.ts"
+
+const { perSessionMax } = terminalLimits
 
 type Told = { readonly ev?: string; readonly [field: string]: unknown }
 type Talk = Conversation<unknown, Told>
@@ -119,6 +122,17 @@ describe.skipIf(process.getuid?.() !== 0)("terminals", { timeout: 120_000 }, () 
     await using talk = (await system.ask.open("terminal.attach", { session: id, name: "idle" })) as Talk
     expect(await event(talk, "attached")).toMatchObject({ from: 0 })
     expect(await system.ask.run(id, "test -e ~/was-done")).toMatchObject({ exitCode: 0 })
+  })
+
+  it("are so many in one session, and one more is refused", async () => {
+    const { id } = await system.ask.call("session.create", { network: { mode: "none" } })
+    const open = (name: string) => system.ask.call("terminal.open", { session: id, name, cmd: "exec cat" })
+    for (let made = 0; made < perSessionMax; made++) await open(`t${made}`)
+    await expect(open("more")).rejects.toMatchObject({ code: "limit" })
+    expect((await open("t0")).isNew).toBe(false)
+    await system.ask.call("terminal.close", { session: id, name: "t0" })
+    expect((await open("more")).isNew).toBe(true)
+    await system.ask.call("session.delete", { id })
   })
 
   it("refuse nonsense", async () => {

@@ -20,9 +20,9 @@ type Input<K extends keyof typeof terminalCalls> = Received<typeof terminalCalls
 type Wishes = Pick<Input<"terminal.attach">, "cmd" | "env" | "cwd" | "user">
 type Found = z.output<typeof InitProcess>
 
-const terminalLimits = {
-  /** Of one session; one more is refused. Each is a process inside, and more with what runs in it. */
-  perSessionMax: 128,
+export const terminalLimits = {
+  /** Of one session; one more is refused. A sandbox has 64 ptys, and programs inside want some, too. */
+  perSessionMax: 48,
   /** Of its output, for those who come later. */
   replayBytes: 256 * 1024,
   /** For what runs in one to end when it is hung up. */

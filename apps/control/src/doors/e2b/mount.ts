@@ -49,12 +49,17 @@ export class E2bMount implements Disposable {
 
   /** Takes what is for a sandbox, by header or by host name, and what is for `api.<domain>`. */
   readonly sandboxes: MiddlewareHandler = async (c, next) => {
-    const url = new URL(c.req.url)
-    const goal = this.#traffic.goalOf(c.req.raw.headers, url, c.req.method)
-    const path = url.pathname.startsWith(`${prefix}/`) ? url.pathname.slice(prefix.length) : url.pathname
-    if (goal) return this.#traffic.answer(c, goal, path)
+    const host = c.req.header("host") ?? new URL(c.req.url).host
+    if (this.#traffic.isMaybe(host, c.req.path, c.req.header("e2b-sandbox-id"))) {
+      const url = new URL(c.req.url)
+      const goal = this.#traffic.goalOf(c.req.raw.headers, url, c.req.method)
+      // As it came: what stands for other characters is the business of who is asked.
+      const { pathname } = url
+      const path = pathname.startsWith(`${prefix}/`) ? pathname.slice(prefix.length) : pathname
+      if (goal) return this.#traffic.answer(c, goal, path)
+    }
     const { domain } = this.#parts
-    if (domain !== "" && c.req.header("host") === `api.${domain}`) return this.api.fetch(c.req.raw, c.env)
+    if (domain !== "" && host === `api.${domain}`) return this.api.fetch(c.req.raw, c.env)
     return next()
   };
 

@@ -2,10 +2,13 @@ import { Fault } from "@warren/base/fault.ts"
 import { tokenScopes } from "@warren/protocol/token-scope.ts"
 import type { HttpDoor } from "@warren/mcp/http-door.ts"
 import { Hono } from "hono"
+import type { Gate } from "../../gate.ts"
 import type { Visit } from "../../visit.ts"
 
 interface McpParts {
   readonly mcp: HttpDoor
+  /** Every message counts, also one that comes to no call. */
+  readonly gate: Gate
   readonly publicUrl: URL
   /** Who is asking; throws when nobody said. */
   known(request: Request): Promise<Visit>
@@ -14,7 +17,7 @@ interface McpParts {
 const metadataPath = "/.well-known/oauth-protected-resource"
 
 /** MCP over HTTP at `/mcp`, and what it needs, told where clients look for it. */
-export function mcpDoor({ mcp, publicUrl, known }: McpParts): Hono {
+export function mcpDoor({ mcp, gate, publicUrl, known }: McpParts): Hono {
   const door = new Hono()
   const metadata = {
     resource: `${publicUrl.origin}/mcp`,
@@ -27,6 +30,7 @@ export function mcpDoor({ mcp, publicUrl, known }: McpParts): Hono {
   door.on(["GET", "POST", "DELETE"], "/mcp", async (c) => {
     try {
       const visit = await known(c.req.raw)
+      gate.count(visit)
       const { user, via, viaId } = visit.who
       return await mcp.answer(c.req.raw, { owner: `${user.id} ${via} ${viaId}`, caller: visit })
     } catch (thrown) {

@@ -19,8 +19,11 @@ export function Bringing({ bringing }: { readonly bringing: BringingState }): Re
         </Button>
       </div>
       {state === "busy" && <Bar now={now} />}
-      <p className="cut small soft">{state === "done" ? "It is here." : lines.at(-1)}</p>
-      {fault !== undefined && <FaultLine fault={fault} />}
+      {fault === undefined ? (
+        <p className="cut small soft">{state === "done" ? "It is here." : (lines.at(-1) ?? "Asking for it…")}</p>
+      ) : (
+        <FaultLine fault={fault} />
+      )}
     </div>
   )
 }
@@ -45,7 +48,7 @@ function FaultLine({ fault }: { readonly fault: unknown }): ReactElement {
   const { message, hint } = Fault.from(fault)
   return (
     <p className="small" style={{ color: "var(--bad)" }}>
-      {message}
+      {message.charAt(0).toUpperCase() + message.slice(1)}
       {hint && ` – ${hint}`}
     </p>
   )

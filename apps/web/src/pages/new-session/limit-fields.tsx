@@ -15,7 +15,7 @@ interface LimitFieldsProps {
 
 export function LimitFields({ limits, set }: LimitFieldsProps): ReactElement {
   return (
-    <div className="columns">
+    <div className="columns narrow">
       {fields.map(([key, name, usual]) => (
         <Field
           inputMode="decimal"

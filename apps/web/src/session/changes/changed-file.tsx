@@ -66,7 +66,7 @@ function FileDiff({ id, folder, against, path }: FileDiffProps): ReactElement {
   const input = { id, folder, against, path }
   const { data, error, refetch } = useCall("GET /v1/sessions/{id}/git/diff", input, { everyMs: lookEveryMs })
   if (!data) return error ? <Failure fault={error} retry={() => void refetch()} /> : <Waiting>Comparing…</Waiting>
-  const lines = unifiedDiff(data.text)
+  const lines = unifiedDiff(data.text.replace(/\n$/, ""))
   if (!lines) return <p className="soft small">No lines to compare: it is empty, or no text.</p>
   return (
     <>

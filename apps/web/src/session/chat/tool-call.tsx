@@ -19,6 +19,9 @@ const words: Readonly<Record<ToolPart["status"], string>> = {
   error: "failed",
 }
 
+/** Quicker than this is at once. */
+const shownFromMs = 5
+
 /** One line until it is opened. */
 export const ToolCall = memo(function ToolCall({ part, tookMs }: ToolCallProps): ReactElement {
   const [isOpen, open] = useState(false)
@@ -33,7 +36,7 @@ export const ToolCall = memo(function ToolCall({ part, tookMs }: ToolCallProps):
         <b>{part.tool}</b>
         <span className="cut spread mono">{summaryOf(part)}</span>
         {diff && <Counts lines={diff} />}
-        {tookMs !== undefined && <span className="soft">{duration(tookMs)}</span>}
+        {tookMs !== undefined && tookMs >= shownFromMs && <span className="soft">{duration(tookMs)}</span>}
         <span className="tool-status" data-status={part.status}>
           <span className="unseen">{words[part.status]}</span>
           {isOver && <Icon name={part.status === "error" ? "close" : "check"} size={12} />}

@@ -118,7 +118,7 @@ function Refused({ id, allow, isBusy, add }: RefusedProps): ReactElement | null 
             <tr key={wanted}>
               <td className="mono">{wanted}</td>
               <td className="soft">{times}</td>
-              <td className="soft">{reason}</td>
+              <td className="soft">{reason.replaceAll("-", " ")}</td>
               <td className="soft">
                 <When at={at} />
               </td>

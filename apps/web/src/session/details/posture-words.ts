@@ -53,10 +53,10 @@ function* privileges({ noNewPrivileges, seccompMode, capabilities }: Posture): G
 }
 
 function* namespaces({ namespaces, uidMap }: Posture): Generator<Finding> {
-  for (const [name, found] of records(namespaces)) {
-    const { isOwn, id } = found as { readonly isOwn?: boolean; readonly id?: string }
-    const words = apart[name]
-    if (words === undefined || isOwn === undefined) continue
+  const all = new Map(records(namespaces))
+  for (const [name, words] of Object.entries(apart)) {
+    const { isOwn, id } = (all.get(name) ?? {}) as { readonly isOwn?: boolean; readonly id?: string }
+    if (isOwn === undefined) continue
     const map = name === "user" && Array.isArray(uidMap) ? `\nuid_map: ${JSON.stringify(uidMap)}` : ""
     yield {
       words: isOwn ? sentence(words) : `Not so: ${words}`,

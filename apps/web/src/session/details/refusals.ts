@@ -12,13 +12,13 @@ export interface Refusal {
   readonly reason: string
 }
 
-const usualPorts: readonly number[] = [80, 443]
+const usualPorts: ReadonlySet<number> = new Set([80, 443])
 
 /** One line for each host that was refused, the last first. */
 export function refusals(denials: readonly Denial[]): readonly Refusal[] {
   const found = new Map<string, Refusal>()
   for (const { host, port, at, reason } of denials) {
-    const wanted = usualPorts.includes(port) ? host : `${host}:${port}`
+    const wanted = usualPorts.has(port) ? host : `${host}:${port}`
     const times = (found.get(wanted)?.times ?? 0) + 1
     found.delete(wanted)
     found.set(wanted, { host, wanted, times, at, reason })

@@ -9,21 +9,22 @@ interface UsagePlotProps {
   /** What stands beside it. */
   readonly shown: string
   readonly said?: string | undefined
-  /** How many there is room for. */
-  readonly room?: number
 }
 
 const width = 160
 const height = 40
+/** So that the first few do not look like a whole history. */
+const roomLeast = 15
 
 /** A small plot of what was used lately, with the limit where there is one. */
-export function UsagePlot({ name, values, limit, shown, said, room = 60 }: UsagePlotProps): ReactElement {
+export function UsagePlot({ name, values, limit, shown, said }: UsagePlotProps): ReactElement {
   const most = Math.max(...values, 0)
   // A limit far above is not worth flattening everything for.
   const isLimitSeen = limit !== undefined && most > limit / 8
   const top = Math.max(isLimitSeen ? limit : 0, most * 1.2, Number.MIN_VALUE)
-  const points = values.slice(-room).map((value, index, all) => {
-    const x = width - ((all.length - 1 - index) * width) / (room - 1)
+  const room = Math.max(values.length, roomLeast)
+  const points = values.map((value, index) => {
+    const x = width - ((values.length - 1 - index) * width) / (room - 1)
     return `${x.toFixed(1)},${(height - (value / top) * (height - 2)).toFixed(1)}`
   })
   const first = points[0]?.split(",")[0] ?? width

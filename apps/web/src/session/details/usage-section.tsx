@@ -2,8 +2,9 @@ import type { SessionInfo } from "@warren/sdk/session.ts"
 import type { ReactElement } from "react"
 import { bytes } from "../../parts/when.tsx"
 import { isAsleep } from "../asleep.tsx"
+import { rates } from "./rates.ts"
 import { UsagePlot } from "./usage-plot.tsx"
-import { rates, useUsage } from "./usage.ts"
+import { useUsage } from "./use-usage.ts"
 
 /** Cpu, memory, disk and network as they are used, each with its limit. */
 export function UsageSection({ session }: { readonly session: SessionInfo }): ReactElement {

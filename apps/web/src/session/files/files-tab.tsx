@@ -1,7 +1,6 @@
 import { useState, type ReactElement } from "react"
-import { useCall } from "../../data/query.ts"
 import { Confirm } from "../../parts/confirm.tsx"
-import { EmptyState, Failure, Waiting } from "../../parts/empty-state.tsx"
+import { EmptyState } from "../../parts/empty-state.tsx"
 import { Asleep, isAsleep } from "../asleep.tsx"
 import type { TabProps } from "../tabs.ts"
 import { FileTree } from "./file-tree.tsx"
@@ -11,12 +10,9 @@ import "../../style/files.css"
 
 /** What is inside, as a tree, and one file of it to read and change. */
 export default function FilesTab({ session }: TabProps): ReactElement {
-  const isAwake = !isAsleep(session)
-  const home = useCall("GET /v1/sessions/{session}/files/stat", { session: session.id, path: "." }, { isOn: isAwake })
-  if (!isAwake) return <Asleep session={session} what="Its files" />
-  if (home.error) return <Failure fault={home.error} retry={() => void home.refetch()} />
-  if (!home.data) return <Waiting>Looking inside…</Waiting>
-  return <Files home={session.workspace ? "/workspace" : home.data.path} session={session.id} />
+  if (isAsleep(session)) return <Asleep session={session} what="Its files" />
+  // Where its programs begin.
+  return <Files home={session.workspace ? "/workspace" : "/home/user"} session={session.id} />
 }
 
 function Files({ session, home }: { readonly session: string; readonly home: string }): ReactElement {

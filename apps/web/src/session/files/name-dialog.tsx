@@ -21,6 +21,7 @@ interface NameDialogProps {
   changed(path: string, to?: string): void
 }
 
+const entriesMax = 5_000
 const titles = { file: "New file", folder: "New folder", rename: "Rename" } as const
 
 export function NameDialog({ session, naming, close, choose, changed }: NameDialogProps): ReactElement {
@@ -72,18 +73,20 @@ async function settle(session: string, naming: Naming, path: string): Promise<vo
   if (naming.what === "folder") await http.call("POST /v1/sessions/{session}/files/folders", { session, path })
   else if (naming.what === "rename")
     await http.call("POST /v1/sessions/{session}/files/move", { session, path: naming.path, to: path })
-  else await makeFile(session, path)
+  else if (await isThere(session, naming.folder, path))
+    throw new Fault("conflict", `there is a ${nameOf(path)} already`)
+  else await writeContent(session, path, "")
 }
 
-/** Not over one that is there. */
-async function makeFile(session: string, path: string): Promise<void> {
-  const there = await http.call("GET /v1/sessions/{session}/files/stat", { session, path }).then(
-    () => true,
-    (thrown: unknown) => {
-      if (Fault.from(thrown).code === "not_found") return false
-      throw thrown
-    },
-  )
-  if (there) throw new Fault("conflict", `there is a ${nameOf(path)} already`)
-  await writeContent(session, path, "")
+/** Looked for from the folder that is shown downwards: asking for what is not there would be a failure. */
+async function isThere(session: string, from: string, path: string): Promise<boolean> {
+  let folder = from
+  for (const name of path.slice(from.length).split("/").filter(Boolean)) {
+    const input = { session, path: folder, limit: entriesMax }
+    const { entries } = await http.call("GET /v1/sessions/{session}/files", input)
+    const found = entries.find((entry) => entry.name === name)
+    if (!found) return false
+    folder = found.path
+  }
+  return true
 }

@@ -1,20 +1,16 @@
 import type { Output } from "@warren/sdk/routes.ts"
 import { useEffect, useState, type ReactElement } from "react"
-import { http } from "../../data/api.ts"
 import { Button } from "../../parts/button.tsx"
 import { EmptyState, Failure, Waiting } from "../../parts/empty-state.tsx"
 import { toast } from "../../parts/toast.tsx"
+import { canFrame, entryTo, type Entry } from "../service/entry.ts"
+import { MoveLink } from "./move-link.tsx"
 
 type Tunnel = Output<"GET /v1/tunnels">["items"][number]
 
 interface PreviewFrameProps {
   readonly session: string
   readonly tunnel: Tunnel
-}
-
-interface Entry {
-  readonly url: string
-  readonly domain: string
 }
 
 /**
@@ -29,7 +25,7 @@ export function PreviewFrame({ session, tunnel }: PreviewFrameProps): ReactEleme
     const leave = new AbortController()
     setFault(undefined)
     setEntry(undefined)
-    entryFor(session, tunnel, leave.signal).then(
+    entryTo(session, leave.signal, tunnel.port).then(
       setEntry,
       (thrown: unknown) => leave.signal.aborted || setFault(thrown),
     )
@@ -39,11 +35,12 @@ export function PreviewFrame({ session, tunnel }: PreviewFrameProps): ReactEleme
   const openOut = (): void => {
     const opened = window.open("about:blank", "_blank")
     if (opened) opened.opener = null
-    entryFor(session, tunnel).then(({ url }) => opened?.location.replace(url), toast.fault)
+    entryTo(session, undefined, tunnel.port).then((given) => {
+      opened?.location.replace(addressOf(tunnel, given))
+    }, toast.fault)
   }
   if (fault) return <Failure fault={fault} retry={() => setTurn(turn + 1)} />
   if (!entry) return <Waiting>Opening port {tunnel.port}…</Waiting>
-  const canFrame = isBelow(location.hostname, entry.domain)
   return (
     <>
       <div className="preview-tools">
@@ -55,12 +52,12 @@ export function PreviewFrame({ session, tunnel }: PreviewFrameProps): ReactEleme
           Open in a tab
         </Button>
       </div>
-      {canFrame ? (
+      {canFrame(entry) ? (
         <iframe
           allow="fullscreen; clipboard-write"
           className="preview"
           sandbox="allow-scripts allow-same-origin allow-forms allow-modals allow-popups allow-downloads"
-          src={entry.url}
+          src={addressOf(tunnel, entry)}
           title={`Preview of port ${tunnel.port}`}
         />
       ) : (
@@ -72,25 +69,14 @@ export function PreviewFrame({ session, tunnel }: PreviewFrameProps): ReactEleme
           }
           title={`Port ${tunnel.port} is ready to be seen`}
         >
-          Previews live on names of their own, below <code>{entry.domain}</code>. Open Warren there too, and they are
-          shown right here: <a href={elsewhere(entry.domain)}>{entry.domain}</a>.
+          Previews live on names of their own, below <code>{entry.domain}</code>. With Warren open there too,{" "}
+          <MoveLink domain={entry.domain}>they are shown right here</MoveLink>.
         </EmptyState>
       )}
     </>
   )
 }
 
-async function entryFor(session: string, { name, port }: Tunnel, signal?: AbortSignal): Promise<Entry> {
-  const input = { id: session, port }
-  const { token, session: id, domain } = await http.call("POST /v1/sessions/{id}/gateway-token", input, { signal })
-  return { url: `/s/${id}/t/${name}/?token=${encodeURIComponent(token)}`, domain }
-}
-
-/** Only then are they of one site, and the browser lets the preview keep its cookie. */
-function isBelow(host: string, domain: string): boolean {
-  return host === domain || host.endsWith(`.${domain}`)
-}
-
-function elsewhere(domain: string): string {
-  return `${location.protocol}//${domain}${location.port ? `:${location.port}` : ""}${location.pathname}`
+function addressOf({ name }: Tunnel, { session, token }: Entry): string {
+  return `/s/${session}/t/${name}/?token=${encodeURIComponent(token)}`
 }

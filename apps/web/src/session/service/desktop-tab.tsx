@@ -4,7 +4,7 @@ import { Button } from "../../parts/button.tsx"
 import { EmptyState, Waiting } from "../../parts/empty-state.tsx"
 import { Asleep, isAsleep } from "../asleep.tsx"
 import type { TabProps } from "../tabs.ts"
-import type { Entry } from "./entry.ts"
+import { entryTo, type Entry } from "./entry.ts"
 import { Lacking } from "./lacking.tsx"
 import { useService } from "./use-service.ts"
 import "../../style/service.css"
@@ -16,26 +16,26 @@ export default function DesktopTab({ session }: TabProps): ReactElement {
 }
 
 function Desktop({ session }: { readonly session: string }): ReactElement {
-  const { data, error, refetch, isFetching } = useService(session, "desktop")
+  const { data, error, refetch } = useService(session, "desktop")
+  const [turn, setTurn] = useState(0)
   if (error) return <Lacking fault={error} retry={() => void refetch()} what="A desktop" />
-  if (!data || isFetching) return <Waiting>Starting the desktop…</Waiting>
-  return <Screen again={() => void refetch()} entry={data.entry} key={data.entry.token} />
+  if (!data) return <Waiting>Starting the desktop…</Waiting>
+  return <Screen again={() => setTurn(turn + 1)} key={turn} session={session} />
 }
 
-function Screen({ entry, again }: { readonly entry: Entry; again(): void }): ReactElement {
+function Screen({ session, again }: { readonly session: string; again(): void }): ReactElement {
   const place = useRef<HTMLDivElement>(null)
   const [state, setState] = useState<"connecting" | "connected" | "lost">("connecting")
   const [isWatching, watch] = useState(false)
   const screen = useRef<RFB>(undefined)
   useEffect(() => {
-    if (!place.current) return
-    const made = new RFB(place.current, addressOf(entry), { wsProtocols: ["binary"] })
-    made.scaleViewport = true
-    made.addEventListener("connect", () => setState("connected"))
-    made.addEventListener("disconnect", () => setState("lost"))
-    screen.current = made
-    return () => made.disconnect()
-  }, [entry])
+    const leave = new AbortController()
+    connect(session, place.current, leave.signal, setState).then(
+      (made) => (screen.current = made),
+      () => leave.signal.aborted || setState("lost"),
+    )
+    return () => leave.abort()
+  }, [session])
   useEffect(() => {
     if (screen.current) screen.current.viewOnly = isWatching
   }, [isWatching])
@@ -54,7 +54,7 @@ function Screen({ entry, again }: { readonly entry: Entry; again(): void }): Rea
         <EmptyState
           action={
             <Button icon="refresh" kind="main" onClick={again}>
-              Connect again
+              Connect
             </Button>
           }
           title="The screen is not connected"
@@ -65,6 +65,25 @@ function Screen({ entry, again }: { readonly entry: Entry; again(): void }): Rea
       <div className="screen" hidden={state === "lost"} ref={place} />
     </>
   )
+}
+
+/** Shows the screen in a place until the signal. */
+async function connect(
+  session: string,
+  place: HTMLElement | null,
+  signal: AbortSignal,
+  note: (state: "connected" | "lost") => void,
+): Promise<RFB | undefined> {
+  // A token is good for one connection.
+  const entry = await entryTo(session, signal)
+  if (!place || signal.aborted) return undefined
+  const screen = new RFB(place, addressOf(entry), { wsProtocols: ["binary"] })
+  screen.scaleViewport = true
+  screen.background = "transparent"
+  screen.addEventListener("connect", () => note("connected"))
+  screen.addEventListener("disconnect", () => signal.aborted || note("lost"))
+  signal.addEventListener("abort", () => screen.disconnect(), { once: true })
+  return screen
 }
 
 function addressOf({ session, token }: Entry): string {

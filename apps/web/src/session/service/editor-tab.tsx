@@ -3,8 +3,9 @@ import { Button } from "../../parts/button.tsx"
 import { EmptyState, Waiting } from "../../parts/empty-state.tsx"
 import { toast } from "../../parts/toast.tsx"
 import { Asleep, isAsleep } from "../asleep.tsx"
+import { MoveLink } from "../preview/move-link.tsx"
 import type { TabProps } from "../tabs.ts"
-import { canFrame, entryTo, pageBelow, type Entry } from "./entry.ts"
+import { canFrame, entryTo, type Entry } from "./entry.ts"
 import { Lacking } from "./lacking.tsx"
 import { useService } from "./use-service.ts"
 import "../../style/service.css"
@@ -52,8 +53,8 @@ function Editor({ session }: { readonly session: string }): ReactElement {
           title="The editor is ready"
         >
           It lives on a name of its own{entry.domain && ", below "}
-          {entry.domain && <code>{entry.domain}</code>}. Open Warren there too, and it is shown right here:{" "}
-          <a href={pageBelow(entry)}>{entry.domain}</a>.
+          {entry.domain && <code>{entry.domain}</code>}. With Warren open there too,{" "}
+          <MoveLink domain={entry.domain}>it is shown right here</MoveLink>.
         </EmptyState>
       )}
     </>

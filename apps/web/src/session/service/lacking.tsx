@@ -27,7 +27,11 @@ export function Lacking({ fault, what, retry }: LackingProps): ReactElement {
       }
       title={`${what} is not in this image`}
     >
-      {fault.hint ?? fault.message}
+      {sentence(fault.hint ?? fault.message)}
     </EmptyState>
   )
+}
+
+function sentence(text: string): string {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`
 }

@@ -1,9 +1,11 @@
 import { FitAddon } from "@xterm/addon-fit"
+import { SearchAddon } from "@xterm/addon-search"
 import { Terminal } from "@xterm/xterm"
 import { useEffect, useRef, useState, type ReactElement } from "react"
 import { useStore } from "../../data/store.ts"
 import { theme } from "../../frame/theme.ts"
 import { colours } from "./colours.ts"
+import { TerminalFind } from "./terminal-find.tsx"
 import { TerminalLine } from "./terminal-line.ts"
 import "@xterm/xterm/css/xterm.css"
 
@@ -20,6 +22,7 @@ export function TerminalView({ session, name }: TerminalViewProps): ReactElement
   const [said, say] = useState<string>()
   const [turn, setTurn] = useState(0)
   const shown = useRef<Terminal>(null)
+  const [search, setSearch] = useState<SearchAddon>()
   const chosen = useStore(theme)
   useEffect(() => {
     const { current } = place
@@ -36,10 +39,17 @@ export function TerminalView({ session, name }: TerminalViewProps): ReactElement
     })
     shown.current = terminal
     const fit = new FitAddon()
+    const finder = new SearchAddon()
     terminal.loadAddon(fit)
+    terminal.loadAddon(finder)
+    terminal.attachCustomKeyEventHandler((event) => {
+      const isFind = event.ctrlKey && event.shiftKey && event.code === "KeyF"
+      if (isFind && event.type === "keydown") setSearch(finder)
+      return !isFind
+    })
     terminal.open(current)
     fit.fit()
-    terminal.focus()
+    if (isFocusFree()) terminal.focus()
     const line = new TerminalLine({ session, name, terminal, say })
     const observer = new ResizeObserver(() => fit.fit())
     observer.observe(current)
@@ -48,12 +58,22 @@ export function TerminalView({ session, name }: TerminalViewProps): ReactElement
       line[Symbol.dispose]()
       terminal.dispose()
       shown.current = null
+      setSearch(undefined)
     }
   }, [session, name, turn])
   useColours(shown, chosen)
   return (
     <div className="terminal-room">
       <div className="terminal" ref={place} />
+      {search && (
+        <TerminalFind
+          close={() => {
+            setSearch(undefined)
+            shown.current?.focus()
+          }}
+          search={search}
+        />
+      )}
       {said !== undefined && (
         <div className="terminal-said" role="status">
           {said}
@@ -72,6 +92,12 @@ export function TerminalView({ session, name }: TerminalViewProps): ReactElement
       )}
     </div>
   )
+}
+
+/** Somebody who writes elsewhere is not torn away: a terminal also comes by itself, when a session wakes. */
+function isFocusFree(): boolean {
+  const { activeElement } = document
+  return activeElement === document.body || activeElement?.closest(".tab-bar, .terminal-bar, .terminal-room") !== null
 }
 
 /** Its colours are those of the page, which follow the system. */

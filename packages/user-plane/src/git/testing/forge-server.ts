@@ -1,4 +1,4 @@
-import type { IncomingMessage } from "node:http"
+import type { IncomingMessage, ServerResponse } from "node:http"
 import { Loopback } from "../../egress/testing/egress-system.ts"
 
 interface Pull {
@@ -19,12 +19,13 @@ export class ForgeServer implements AsyncDisposable {
 
   static async start(path: string, key: string): Promise<ForgeServer> {
     const forge = new ForgeServer()
-    forge.#server = await Loopback.http(async (request, response) => {
+    const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
       const body = await bodyOf(request)
       forge.asked.push(`${request.method} ${request.url} ${request.headers["user-agent"]}`)
       const { status, body: text } = forge.answer ?? forge.#answer(path, key, request, body)
       response.writeHead(status, { "content-type": "application/json" }).end(text)
-    })
+    }
+    forge.#server = await Loopback.http((request, response) => void answer(request, response))
     return forge
   }
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest"
-import { rates, type Stats } from "./usage.ts"
+import { rates, type Stats } from "./rates.ts"
 
 const at = (atMs: number, cpuUs: number) => ({ atMs, stats: { cpuUs } as Stats })
 
