@@ -227,8 +227,8 @@ describe.skipIf(process.getuid?.() !== 0)("a gateway, through the control plane"
         end: () => asPerson("DELETE", `/v1/tokens/${made.about.id}`),
       },
       {
-        given: await asPerson("POST", `/v1/sessions/${session}/gateway-token`, {}).then(async (answer) =>
-          ((await answer.json()) as { token: string }).token,
+        given: await asPerson("POST", `/v1/sessions/${session}/gateway-token`, {}).then(
+          async (answer) => ((await answer.json()) as { token: string }).token,
         ),
         end: () => asPerson("POST", "/v1/login/out", {}),
       },

@@ -132,8 +132,9 @@ static void feed(struct attacher *a) {
     close_attacher(a);
 }
 
-// Somebody who wants every byte has half of what can be kept still to read.
+// Somebody who wants every byte, or is still to come, has half of what can be kept still to read.
 static bool is_held(const struct process *p) {
+    if (p->held && p->ring.to - p->ring.from > p->ring.max / 2) return true;
     for (struct attacher *a = p->attachers; a; a = a->next)
         if (a->hold && p->ring.to - a->at > p->ring.max / 2) return true;
     return false;
@@ -241,10 +242,12 @@ void op_attach(struct conn *c, struct request *r) {
             return;
         }
         a->hold = hold;
+        p->held = false;
         uint64_t dropped = p->ring.from > after ? p->ring.from - after : 0;
         a->at = after > p->ring.to ? p->ring.to : after < p->ring.from ? p->ring.from : after;
         conn_json(c, "{\"ev\":\"attached\",\"pid\":%d,\"from\":%llu,\"dropped\":%llu,\"running\":%s}", (int)pid,
                   (unsigned long long)a->at, (unsigned long long)dropped, p->ended ? "false" : "true");
         feed(a);
+        if (!is_held(p)) process_flow(p, true);
     }
 }

@@ -32,6 +32,7 @@ struct process {
     char *argv; // JSON, cut
     char *exit; // the exit event, once everything is over
     bool started, failed, ended, killed, detached, pty, truncated;
+    bool held; // nobody has attached yet, and nothing may be lost until then
     const char *reason; // why we killed it; NULL: we did not
     int exitStatus;
     uint64_t startedUs, startedUnixMs, durationUs, cpuUs, maxRssBytes;

@@ -112,6 +112,7 @@ static struct process *process_new(struct request *r, bool *wantsStdin, int *col
     p->graceMs = request_int(r, "graceMs", 0, 0, INT64_MAX / 1000);
     p->outputBytesMax = (uint64_t)request_int(r, "outputBytesMax", 0, 0, INT64_MAX);
     p->detached = request_bool(r, "detached", false);
+    p->held = request_bool(r, "hold", false) && p->detached;
     p->ring.max = (size_t)request_int(r, "replayBytes", REPLAY_DEFAULT, 0, REPLAY_MAX);
     p->out[0].tag = p->pty ? TAG_RAW : TAG_STDOUT;
     p->out[1].tag = TAG_STDERR;

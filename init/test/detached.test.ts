@@ -84,6 +84,12 @@ describe("detached processes", () => {
     const all = await wire.all()
     expect(all.events.filter(({ ev }) => ev === "resync")).toEqual([])
     expect(all.out.length).toBe(bytes + 4)
+    const early = await detached(`head -c ${bytes} /dev/zero | tr '\\0' x; echo end`, {
+      hold: true,
+      replayBytes: 256 * 1024,
+    })
+    const first = await init.call({ op: "attach", pid: early, hold: true })
+    expect([first.out.length, first.events[0]?.["dropped"]]).toEqual([bytes + 4, 0])
     const other = await run()
     {
       using gone = init.open({ op: "attach", pid: other, hold: true })

@@ -28,6 +28,7 @@ export const Spawn = z.object({
   graceMs: Milliseconds.optional(),
   outputBytesMax: Bytes.optional(),
   detached: z.boolean().optional(),
+  hold: z.boolean().optional(),
   replayBytes: Bytes.optional(),
 })
 

@@ -138,8 +138,7 @@ async function passAnswer(
   if ("flushHeaders" in response) response.flushHeaders()
   await poured(incoming, response as unknown as Duplex, () => {
     const trailers = Object.entries(incoming.trailers).filter(([, value]) => value !== undefined)
-    if (trailers.length > 0)
-      (response as ServerResponse).addTrailers(Object.fromEntries(trailers))
+    if (trailers.length > 0) (response as ServerResponse).addTrailers(Object.fromEntries(trailers))
   })
 }
 

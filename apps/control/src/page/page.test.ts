@@ -71,7 +71,7 @@ describe("the page", () => {
     const parts = new Map(policy.split("; ").map((part) => [part.split(" ")[0], part.split(" ").slice(1).join(" ")]))
     expect(parts.get("default-src")).toBe("'none'")
     expect(parts.get("script-src")).toBe("'self'")
-    expect(parts.get("style-src-attr")).toBe("'none'")
+    expect(parts.get("style-src")).toBe("'self' 'unsafe-inline'")
     expect(parts.get("connect-src")).toBe("'self'")
     expect(parts.get("frame-ancestors")).toBe("'none'")
     expect(parts.get("frame-src")).toBe("'self' http://*.warren.localhost:7777")

@@ -45,16 +45,15 @@ function accepted(c: Context): string {
 }
 
 /**
- * No script but ours, nothing from anywhere else. Style elements may be made by the page, because a terminal draws its colours with
- * them; style attributes may not, so text that an agent writes cannot dress itself up. Previews are framed from names of their own.
+ * No script but ours, nothing from anywhere else. Styles may be made by the page, because a terminal draws its colours with style
+ * elements and attributes; of what an agent writes, the page itself takes them away. Previews are framed from names of their own.
  */
 function policyFor({ protocol, port }: URL, previewDomain: string): string {
   const previews = previewDomain === "" ? "" : ` ${protocol}//*.${previewDomain}${port && `:${port}`}`
   return [
     "default-src 'none'",
     "script-src 'self'",
-    "style-src-elem 'self' 'unsafe-inline'",
-    "style-src-attr 'none'",
+    "style-src 'self' 'unsafe-inline'",
     "img-src 'self' data: blob:",
     "font-src 'self'",
     "connect-src 'self'",

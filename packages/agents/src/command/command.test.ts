@@ -83,6 +83,16 @@ describe("stream-json", () => {
     expect(await turn(adapter, "d")).toMatchObject([{ text: "turn 1: d" }, { reason: "end_turn" }])
   })
 
+  test("is given or refused permission by the policy", async () => {
+    for (const [permissions, says] of [
+      ["allow", "permission: allow"],
+      ["deny", "permission: deny"],
+    ] as const) {
+      await using adapter = commandOf({ cmd: process.execPath, args: [streaming], speaks: "stream-json", permissions })
+      expect(await turn(adapter, "permission")).toMatchObject([{ text: says }, { reason: "end_turn" }])
+    }
+  })
+
   const read = (name: string): AgentEvent[] => {
     const words = new StreamJson()
     const lines = readFileSync(join(fixtures, `${name}.jsonl`), "utf8")

@@ -83,7 +83,17 @@ async function started(inside: Inside, asked: z.output<typeof Start>, timeoutMs:
   const { cmd, args, envs, cwd } = asked.process
   const folder = cwd ? await inside.path(cwd) : await inside.folder()
   const spawn = {
-    ...{ session, argv: [cmd, ...args], env: envs, cwd: folder, user, stdin: asked.stdin, timeoutMs, replayBytes },
+    ...{
+      session,
+      argv: [cmd, ...args],
+      env: envs,
+      cwd: folder,
+      user,
+      stdin: asked.stdin,
+      timeoutMs,
+      replayBytes,
+      hold: true,
+    },
     ...(asked.pty ? { pty: asked.pty.size } : {}),
   }
   try {

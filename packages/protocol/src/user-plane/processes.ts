@@ -109,6 +109,9 @@ export const processCalls = contract({
         .min(0)
         .max(8 * 1024 * 1024)
         .default(1024 * 1024),
+      hold: z.boolean().default(false).meta({
+        description: "Until somebody attaches, it waits instead of losing what it says.",
+      }),
     }),
     out: z.object({ pid: z.int() }),
   },

@@ -66,8 +66,8 @@ export function processHandlers(sessions: Sessions, environmentOf: EnvironmentOf
         throw failure
       }
     },
-    "process.spawn": ({ stdin, pty, timeoutMs, replayBytes, ...command }, { signal }) =>
-      spawned(command, { stdin, timeoutMs, replayBytes, ...(pty ? { pty } : {}) }, signal),
+    "process.spawn": ({ stdin, pty, timeoutMs, replayBytes, hold, ...command }, { signal }) =>
+      spawned(command, { stdin, timeoutMs, replayBytes, hold, ...(pty ? { pty } : {}) }, signal),
     "process.spawnRpc": (command, { signal }) => spawned(command, { stdin: true }, signal),
     "process.attach": ({ after, hold, ...which }, { signal }) => attach(which, { after, hold }, signal),
     "process.list": async ({ session }, { signal }) => ({ processes: await listed(session, signal) }),

@@ -24,7 +24,7 @@ export const browserLimits = {
   /** For a page to load. */
   loadMs: 30_000,
   /** For an answer of the browser itself. */
-  answerMs: 15_000,
+  answerMs: 30_000,
   /** Of one thing it says: a large picture. */
   messageBytesMax: 64 * 1024 * 1024,
   /** A page longer than this is shown to here. */

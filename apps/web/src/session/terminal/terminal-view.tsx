@@ -33,6 +33,8 @@ export function TerminalView({ session, name }: TerminalViewProps): ReactElement
       lineHeight: 1.25,
       cursorBlink: false,
       scrollback,
+      // Whatever colours a program chooses, they can be read.
+      minimumContrastRatio: 4.5,
       theme: colours(),
       allowProposedApi: false,
       screenReaderMode: false,
