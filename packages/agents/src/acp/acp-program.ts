@@ -19,6 +19,7 @@ import { Fault, messageOf } from "@warren/base/fault.ts"
 import { Inbox } from "../inbox.ts"
 import type { Launch, ProcessGroup } from "../process-group.ts"
 import type { ProcessGroups } from "../process-groups.ts"
+import { toolsName, toolsServer } from "../tools-server.ts"
 import { textLines } from "../text-lines.ts"
 
 /** What a turn is told. */
@@ -41,14 +42,16 @@ const complaintCharsMax = 4_096
 export class AcpProgram implements AsyncDisposable {
   readonly #group: ProcessGroup
   readonly #connection: ClientConnection
+  readonly #servers: NewSessionRequest["mcpServers"]
   readonly #inboxes = new Map<string, Inbox<Told>>()
   #full: Promise<void> = Promise.resolve()
   #abilities: InitializeResponse["agentCapabilities"]
   #modelOption: string | undefined
   #complaint = ""
 
-  private constructor(group: ProcessGroup) {
+  private constructor(group: ProcessGroup, env: Launch["env"]) {
     this.#group = group
+    this.#servers = serversOf(env)
     void this.#keepTail()
     const input = ReadableStream.from(this.#heldBack()) as ReadableStream<Uint8Array>
     const output = Writable.toWeb(group.stdin) as WritableStream<Uint8Array>
@@ -68,7 +71,7 @@ export class AcpProgram implements AsyncDisposable {
 
   static async start(groups: ProcessGroups, launch: Launch, signal: AbortSignal): Promise<AcpProgram> {
     const group = await groups.start(launch)
-    const program = new AcpProgram(group)
+    const program = new AcpProgram(group, launch.env)
     const late = AbortSignal.any([signal, AbortSignal.timeout(startMs)])
     const abort = (): void => void group.stop(0)
     late.addEventListener("abort", abort, { once: true })
@@ -97,7 +100,7 @@ export class AcpProgram implements AsyncDisposable {
 
   /** The session of that id if it is still known, or a new one. */
   async session(cwd: string, known: string | undefined): Promise<string> {
-    const place: NewSessionRequest = { cwd, mcpServers: [] }
+    const place: NewSessionRequest = { cwd, mcpServers: this.#servers }
     if (known !== undefined && this.#abilities?.sessionCapabilities?.resume)
       return this.#connection.agent
         .request(methods.agent.session.resume, { ...place, sessionId: known })
@@ -191,4 +194,12 @@ export class AcpProgram implements AsyncDisposable {
     for await (const line of textLines(this.#group.stderr, complaintCharsMax))
       this.#complaint = (this.#complaint + line).slice(-complaintCharsMax)
   }
+}
+
+function serversOf(env: Launch["env"]): NewSessionRequest["mcpServers"] {
+  const server = toolsServer(env)
+  if (!server) return []
+  const { command, args } = server
+  const variables = Object.entries(server.env).map(([name, value]) => ({ name, value }))
+  return [{ name: toolsName, command, args: [...args], env: variables }]
 }

@@ -1,5 +1,6 @@
 import { guidanceOf } from "../guidance.ts"
 import type { Launch } from "../process-group.ts"
+import { toolsName, toolsServer } from "../tools-server.ts"
 
 /** Lives on between prompts, speaks in lines as it thinks, and asks on the same lines for what it may not do by itself. */
 const speaking = [
@@ -20,5 +21,10 @@ const quiet = {
 export async function claudeCode({ args, env, ...launch }: Launch): Promise<Launch> {
   const guidance = await guidanceOf(env)
   const told = guidance === "" ? [] : ["--append-system-prompt", guidance]
-  return { ...launch, args: [...speaking, ...told, ...args], env: { ...quiet, ...env } }
+  return { ...launch, args: [...speaking, ...told, ...toolsOf(env), ...args], env: { ...quiet, ...env } }
+}
+
+function toolsOf(env: Launch["env"]): string[] {
+  const server = toolsServer(env)
+  return server ? ["--mcp-config", JSON.stringify({ mcpServers: { [toolsName]: server } })] : []
 }

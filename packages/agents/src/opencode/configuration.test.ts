@@ -42,6 +42,20 @@ test("the providers of a session's leases are known by the models; their keys on
   })
 })
 
+test("the session's tools are offered where there are some", () => {
+  expect(configurationOf({})).not.toHaveProperty("mcp")
+  const tools = { WARREN_TOOLS_PROGRAM: "/own/supervisor.mjs", WARREN_TOOLS: "/own/tools.sock" }
+  const { OPENCODE_CONFIG_CONTENT = "" } = launchOf(specOf({}), [], { ...env, ...tools }, places).env
+  expect(JSON.parse(OPENCODE_CONFIG_CONTENT)).toMatchObject({
+    mcp: {
+      warren: {
+        ...{ type: "local", enabled: true, command: ["node", "/own/supervisor.mjs", "--tools"] },
+        environment: { WARREN_TOOLS: "/own/tools.sock" },
+      },
+    },
+  })
+})
+
 test("other providers are as they are written, and so is the rest", () => {
   const providers = { local: { speaks: "openai-chat", baseUrl: "http://127.0.0.1:1/v1", keyVariable: "LOCAL_KEY" } }
   expect(configurationOf({ models: ["local/m"], providers, config: { theme: "dark", snapshot: true } })).toMatchObject({

@@ -1,6 +1,7 @@
 import type { AgentSpec } from "@warren/protocol/hub/agent-spec.ts"
 import { guidanceFiles } from "../guidance.ts"
 import type { Launch } from "../process-group.ts"
+import { toolsName, toolsServer } from "../tools-server.ts"
 
 export type OpenCodeSpec = Extract<AgentSpec, { adapter: "opencode" }>
 type Environment = Readonly<Record<string, string | undefined>>
@@ -87,6 +88,7 @@ function configurationOf(spec: OpenCodeSpec, models: readonly string[], env: Env
     ...(Object.keys(provider).length > 0 ? { provider, enabled_providers: Object.keys(provider) } : {}),
     ...(first === undefined ? {} : { model: first, small_model: first }),
     ...(instructions.length === 0 ? {} : { instructions }),
+    ...toolsOf(env),
     ...spec.config,
   }
 }
@@ -110,6 +112,13 @@ function* providersOf(
     const list = Object.fromEntries(own.map(({ modelID }) => [modelID, {}]))
     yield [name, { npm: packages[speaks], options, models: list }]
   }
+}
+
+function toolsOf(env: Environment): object {
+  const server = toolsServer(env)
+  if (!server) return {}
+  const { command, args, env: environment } = server
+  return { mcp: { [toolsName]: { type: "local", command: [command, ...args], environment, enabled: true } } }
 }
 
 function permissionsOf(permissions: OpenCodeSpec["permissions"]): object {
