@@ -42,6 +42,10 @@ export const systemPackages: readonly SystemPackage[] = [
   { finds: "/usr/bin/busybox", name: "busybox-static", why: "a small image", for: "test" },
   { finds: "/usr/lib/postgresql", name: "postgresql", why: "the control plane's other database", for: "test" },
   { finds: "chromium", name: "chromium", why: "opens the page as a person would", for: "test" },
+  { finds: "Xtigervnc", name: "tigervnc-standalone-server", why: "a desktop in a sandbox", for: "test" },
+  { finds: "openbox", name: "openbox", why: "its windows", for: "test" },
+  { finds: "xauth", name: "xauth", why: "who may see it", for: "test" },
+  { finds: "xdpyinfo", name: "x11-utils", why: "whether it is there", for: "test" },
   { finds: "bwrap", name: "bubblewrap", why: "what we are measured against", for: "test" },
 ]
 

@@ -190,9 +190,9 @@ describe("in a sandbox", () => {
     "OpenCode takes another configuration without being replaced, and starts again only when it is another",
     async () => {
       const pids = async (): Promise<string[]> =>
-        (await runner.talk.run(session, "pgrep -f '^node /tmp/.warren'; pgrep -f '[b]in/opencode serve'")).text.split(
-          "\n",
-        )
+        (
+          await runner.talk.run(session, "pgrep -f '^node /tmp/.warren.* --bootstrap'; pgrep -f '[b]in/opencode serve'")
+        ).text.split("\n")
       const [supervisor, first] = await pids()
       const spec = { ...openCode, instructions: "Be brief." }
       await runner.talk.call("agent.start", { session, spec })

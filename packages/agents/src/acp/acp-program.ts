@@ -1,4 +1,4 @@
-import { Readable, Writable } from "node:stream"
+import { Writable } from "node:stream"
 import {
   client,
   methods,
@@ -53,7 +53,7 @@ export class AcpProgram implements AsyncDisposable {
     this.#group = group
     this.#servers = serversOf(env)
     void this.#keepTail()
-    const input = ReadableStream.from(this.#heldBack()) as ReadableStream<Uint8Array>
+    const input = ReadableStream.from(this.#heldBack())
     const output = Writable.toWeb(group.stdin) as WritableStream<Uint8Array>
     this.#connection = client({ name: "warren" })
       .onNotification(methods.client.session.update, ({ params }) =>
@@ -180,7 +180,7 @@ export class AcpProgram implements AsyncDisposable {
 
   /** What it says is not read while whoever is told does not read. */
   async *#heldBack(): AsyncGenerator<Uint8Array, void, void> {
-    for await (const piece of this.#group.stdout as Readable) {
+    for await (const piece of this.#group.stdout) {
       await this.#full
       yield piece as Uint8Array
     }

@@ -17,23 +17,11 @@ export class AcpWords {
   readonly #calls = new Map<string, Call>()
 
   read(update: SessionUpdate): AgentEvent[] {
-    switch (update.sessionUpdate) {
-      case "agent_message_chunk":
-        return update.content.type === "text" && update.content.text !== ""
-          ? [{ type: "text", text: update.content.text }]
-          : []
-      case "agent_thought_chunk":
-        return update.content.type === "text" && update.content.text !== ""
-          ? [{ type: "text", text: update.content.text, part: "reasoning" }]
-          : []
-      case "tool_call":
-      case "tool_call_update":
-        return this.#tool(update)
-      case "session_info_update":
-        return update.title ? [{ type: "title", title: update.title }] : []
-      default:
-        return []
-    }
+    const { sessionUpdate: kind } = update
+    if (kind === "agent_message_chunk" || kind === "agent_thought_chunk") return said(update)
+    if (kind === "tool_call" || kind === "tool_call_update") return this.#tool(update)
+    if (kind === "session_info_update" && update.title) return [{ type: "title", title: update.title }]
+    return []
   }
 
   /** What still runs when the turn is over does not run any more. */
@@ -70,7 +58,16 @@ const ends: Readonly<Record<StopReason, TurnEnd>> = {
 }
 
 export function endOf(reason: StopReason): TurnEnd {
-  return ends[reason] ?? failed("verdict", `it stopped: ${String(reason)}`)
+  return ends[reason] ?? failed("verdict", `it stopped: ${reason}`)
+}
+
+type Saying = Extract<SessionUpdate, { sessionUpdate: "agent_message_chunk" | "agent_thought_chunk" }>
+
+function said({ sessionUpdate, content }: Saying): AgentEvent[] {
+  if (content.type !== "text" || content.text === "") return []
+  return [
+    { type: "text", text: content.text, ...(sessionUpdate === "agent_thought_chunk" ? { part: "reasoning" } : {}) },
+  ]
 }
 
 function shown(callId: string, { toolName, args }: Call) {

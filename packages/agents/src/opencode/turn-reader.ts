@@ -55,24 +55,20 @@ export class TurnReader {
   }
 
   read(event: OpenCodeEvent): AgentEvent[] {
-    switch (event.type) {
-      case "message.updated":
-        if (event.properties.sessionID === this.#session) this.#answered(event.properties.info)
-        return []
-      case "message.part.updated":
-        return this.part(event.properties.part)
-      case "message.part.delta":
-        return this.#delta(event.properties)
-      case "session.error":
-        if (event.properties.sessionID === this.#session && event.properties.error) this.#fail(event.properties.error)
-        return []
-      case "session.updated":
-        return this.#named(event.properties.info.title)
-      case "file.edited":
-        return this.isInTool ? [{ type: "files", paths: [event.properties.file] }] : []
-      default:
-        return []
-    }
+    if (event.type === "message.part.updated") return this.part(event.properties.part)
+    if (event.type === "message.part.delta") return this.#delta(event.properties)
+    if (event.type === "session.updated") return this.#named(event.properties.info.title)
+    if (event.type === "file.edited") return this.isInTool ? [{ type: "files", paths: [event.properties.file] }] : []
+    this.#note(event)
+    return []
+  }
+
+  /** What is not told itself, but decides what is. */
+  #note(event: OpenCodeEvent): void {
+    if (event.type !== "message.updated" && event.type !== "session.error") return
+    if (event.properties.sessionID !== this.#session) return
+    if (event.type === "message.updated") this.#answered(event.properties.info)
+    else if (event.properties.error) this.#fail(event.properties.error)
   }
 
   /** A message as it is now, whole: what was told of it already is not told again. */

@@ -71,7 +71,9 @@ function* degraded({ degraded }: Posture): Generator<Finding> {
 }
 
 function bitsOf(hex: string): number {
-  return [...BigInt(`0x${hex || "0"}`).toString(2)].filter((bit) => bit === "1").length
+  return BigInt(`0x${hex || "0"}`)
+    .toString(2)
+    .replaceAll("0", "").length
 }
 
 function records(value: unknown): [string, unknown][] {
