@@ -5,7 +5,7 @@ import { realpath } from "node:fs/promises"
 import { join, resolve } from "node:path"
 import { Fault } from "@warren/base/fault.ts"
 import { connectUnix } from "@warren/base/unix-socket.ts"
-import type { Asked, Answer, CallName } from "@warren/protocol/contract.ts"
+import type { Asked, Answer, CallName, FeedName, Item, Numbered } from "@warren/protocol/contract.ts"
 import { Chunk } from "@warren/protocol/conversation.ts"
 import { rpcSocketOf } from "@warren/protocol/places.ts"
 import { RpcClient } from "@warren/protocol/rpc/client.ts"
@@ -23,13 +23,15 @@ const atOnce = 8
 export class Runner implements AsyncDisposable {
   /** Its WARREN_HOME. */
   readonly home: string
+  readonly pid: number
   readonly #client: RpcClient<Plane>
   readonly #socket: string
   readonly #made = new Set<string>()
   readonly #stop: () => Promise<void>
 
-  private constructor(home: string, client: RpcClient<Plane>, socket: string, stop: () => Promise<void>) {
+  private constructor(home: string, pid: number, client: RpcClient<Plane>, socket: string, stop: () => Promise<void>) {
     this.home = home
+    this.pid = pid
     this.#client = client
     this.#socket = socket
     this.#stop = stop
@@ -52,7 +54,7 @@ export class Runner implements AsyncDisposable {
     try {
       const socket = rpcSocketOf(home)
       const client = new RpcClient(await connected(socket), userPlane, "bench")
-      return context.scope.use(new Runner(home, client, socket, stop))
+      return context.scope.use(new Runner(home, child.pid ?? 0, client, socket, stop))
     } catch (failure) {
       await stop()
       throw failure
@@ -61,6 +63,10 @@ export class Runner implements AsyncDisposable {
 
   call<K extends CallName<Plane>>(name: K, input: Asked<Plane, K>): Promise<Answer<Plane, K>> {
     return this.#client.call(name, input)
+  }
+
+  feed<K extends FeedName<Plane>>(name: K, input: Asked<Plane, K>): AsyncIterable<Numbered<Item<Plane, K>>> {
+    return this.#client.feed(name, input)
   }
 
   async create(wishes: Asked<Plane, "session.create"> = {}): Promise<Answer<Plane, "session.create">> {

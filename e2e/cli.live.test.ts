@@ -414,6 +414,16 @@ describe("--json", () => {
     ["shell", "shell -n j"],
     ["ps", "ps j"],
     ["kill", "kill j 99999", /not_found/],
+    ["agent start", "agent start --session j -d hello"],
+    ["agent prompt", "agent prompt -d j again"],
+    ["agent status", "agent status j"],
+    ["agent answer", "agent answer j yes", /not_found|conflict|invalid/],
+    ["agent abort", "agent abort j"],
+    ["agent stop", "agent stop j"],
+    ["git state", "git state j"],
+    ["git files", "git files j", /not_found|invalid|conflict/],
+    ["git diff", "git diff j", /not_found|invalid|conflict/],
+    ["git pr", "git pr j --title t", /not_found|invalid|conflict|forbidden/],
     ["pause", "pause j"],
     ["resume", "resume j"],
     ["hibernate", "hibernate j"],
@@ -462,12 +472,13 @@ describe("--json", () => {
     ["_complete", "_complete -- ru"],
   ]
 
-  test("every verb answers in JSON, and its faults are JSON", async () => {
+  test("every verb answers in JSON, and its faults are JSON", { timeout: 180_000 }, async () => {
     const ids = new Map<string, string>()
     for (const [name, line, refusal] of steps) {
       const words = line.replaceAll(/\$([\w-]+)/g, (_, key: string) => ids.get(key) ?? "").split(" ")
       const { stdout, stderr } = await cli.run(["--json", ...words], "input")
       if (!refusal) expect(stderr, line).toBe("")
+      expect(refusal ? stderr : stdout, `${line}: ${stdout}${stderr}`).not.toBe("")
       const said = (refusal ? stderr : stdout).trim().split("\n")
       const [value] = said.map((each) => JSON.parse(each) as { id?: string; error?: { code: string } })
       if (refusal) expect(value?.error?.code, line).toMatch(refusal)
@@ -478,6 +489,8 @@ describe("--json", () => {
       "start",
       "restart",
       "_serve",
+      "attach",
+      "mcp",
       ...verbs.map(({ name }) => name).filter((name) => /^(user|launcher)\b/.test(name)),
     ]
     expect(verbs.map(({ name }) => name).toSorted()).toEqual([...steps.map(([name]) => name), ...others].toSorted())
