@@ -95,7 +95,10 @@ describe("detached processes", () => {
       using gone = init.open({ op: "attach", pid: other, hold: true })
       await gone.event()
       gone.socket.pause()
-      gone.socket.write(encode(Buffer.from("\x01go\n")))
+      using starter = init.open({ op: "attach", pid: other })
+      await starter.event()
+      starter.socket.write(encode(Buffer.from("\x01go\n")))
+      await starter.until("x".repeat(4096))
     }
     await ended(other)
   })

@@ -6,7 +6,16 @@ import { decodeJson, isJson } from "@warren/base/frame.ts"
 import { messageOf } from "@warren/base/fault.ts"
 import type { Log } from "@warren/base/log.ts"
 import { collected } from "../collected.ts"
-import { isFeed, isStream, type Caller, type Context, type Contract, type Entry, type Stream } from "../contract.ts"
+import {
+  isCall,
+  isFeed,
+  isStream,
+  type Caller,
+  type Context,
+  type Contract,
+  type Entry,
+  type Stream,
+} from "../contract.ts"
 import type { Handlers, Numbered } from "../contract.ts"
 import type { Conversation } from "../conversation.ts"
 import { wireFault } from "../fault.ts"
@@ -227,7 +236,7 @@ export class RpcConnection<C extends Contract> implements AsyncDisposable {
     if (this.#isClosing) throw closing()
     if (this.#running.size >= rpcLimits.inFlightMax) throw new Fault("limit", "too many requests at once")
     const { call, in: input, statement, trace, key } = request
-    const running = this.#admitted({ call, in: input, statement, trace, isOpen: this.#isFeed(call) }, key)
+    const running = this.#admitted({ call, in: input, statement, trace, isOpen: this.#goesOn(call) }, key)
     this.#work(request.id, request.call, running, () => this.#answer(request, running))
   }
 
@@ -235,9 +244,10 @@ export class RpcConnection<C extends Contract> implements AsyncDisposable {
     return new Running(this.#caller, this.#options.admit?.(asked), key)
   }
 
-  #isFeed(name: string): boolean {
+  /** Until one side ends it: that it has begun is worth knowing before that. */
+  #goesOn(name: string): boolean {
     const { contract } = this.#options
-    return Object.hasOwn(contract, name) && contract[name] !== undefined && isFeed(contract[name])
+    return Object.hasOwn(contract, name) && contract[name] !== undefined && !isCall(contract[name])
   }
 
   #work(id: number, name: string, running: Running, doing: () => Promise<void>): void {

@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { eventually } from "@warren/base/testing/eventually.ts"
 import { exec } from "@warren/drivers/init/exec.ts"
@@ -10,6 +11,14 @@ import { Home } from "../sessions/testing/home.ts"
 
 const never = new AbortController().signal
 const megabyte = 1024 * 1024
+
+function hasEnded(pid: number): boolean {
+  try {
+    return /\) [ZX] /.test(readFileSync(`/proc/${pid}/stat`, "utf8"))
+  } catch {
+    return true
+  }
+}
 
 describe("the pool", () => {
   let home: Home
@@ -52,7 +61,10 @@ describe("the pool", () => {
   test("does not hand out one that has died", async () => {
     const engine = await home.open({ poolBytes: 16 * megabyte, poolLeast: 2 })
     await eventually(() => ready(engine) === 2)
-    for (const { id } of engine.store.sandboxes()) process.kill(initPid(join(home.root, "oci"), id), "SIGKILL")
+    const pids = engine.store.sandboxes().map(({ id }) => initPid(join(home.root, "oci"), id))
+    for (const pid of pids) process.kill(pid, "SIGKILL")
+    // A signal that was sent has not killed anybody yet.
+    await eventually(() => pids.every(hasEnded))
     const { id } = await create(engine)
     using use = await engine.sessions.use(id, never)
     expect((await exec(use.live.sandbox, { argv: ["true"] })).code).toBe(0)
