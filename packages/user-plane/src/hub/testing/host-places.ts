@@ -70,7 +70,7 @@ export class HostPlaces implements Places, AsyncDisposable {
 
   #launch(session: string, { spec: agent, token, provisioned }: GuestStart): HostGuest {
     const path = `${this.#folder}/${session}.${++this.launches}.sock`
-    const guest = new HostGuest(this.#program, path, {
+    const guest = new HostGuest(this.#program, path, this.#folder, {
       ...{ userId: "me", session, driver: "none", workspaceRoot: provisioned.folder ?? this.#folder },
       runtimePolicy: { mounts: [], resources: defaultLimits, credentialRefs: [] },
       startupStatus: { sidecarAvailable: true, shellAvailable: true, browserAvailable: false, degradedReasons: [] },
@@ -94,10 +94,12 @@ class HostGuest implements Guest {
   readonly #ready: Promise<unknown>
   #stream: Socket | undefined
 
-  constructor(program: string, path: string, bootstrap: Bootstrap) {
+  constructor(program: string, path: string, home: string, bootstrap: Bootstrap) {
     this.#path = path
     const child = spawn(process.execPath, [program, "--bootstrap-stdin"], {
       detached: true,
+      // As in a sandbox: nothing of whoever runs the tests.
+      env: { ...process.env, HOME: home },
       stdio: ["pipe", "pipe", "pipe"],
     })
     this.#child = child
