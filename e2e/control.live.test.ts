@@ -5,6 +5,8 @@ import { controlSocketOf } from "@warren/protocol/places.ts"
 import { RpcClient } from "@warren/protocol/rpc/client.ts"
 import { userPlane } from "@warren/protocol/user-plane.ts"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
+import { CliProgram } from "../apps/cli/src/testing/cli-program.ts"
+import { dist } from "./runner/home.ts"
 import { Warren } from "./warren.ts"
 
 let warren: Warren
@@ -46,6 +48,22 @@ describe("a Warren, its control plane and its runner", () => {
     }
     const kept = await readFile(join(warren.home, "runner", "logs", "access.log"), "utf8")
     expect(kept).not.toContain("6*7")
+  })
+
+  test("an agent is talked with from elsewhere, by whoever has a token", async () => {
+    const token = await warren.token()
+    const { id } = (await ask("/v1/sessions", { token, body: { network: { mode: "none" } } })).body
+    const started = await ask(`/v1/sessions/${id}/agent`, { token, body: { spec: { adapter: "scripted" } } })
+    expect(started.status).toBeLessThan(300)
+    const cli = CliProgram.at(join(dist, "cli.js")).with({ WARREN_HOME: "/nowhere", WARREN_TOKEN: token })
+    const url = `http://127.0.0.1:${warren.port}`
+    const { code, stdout, stderr } = await cli.run(["attach", id, "--url", url], "Who is far away?\n")
+    expect({ code, stderr }).toMatchObject({ code: 0 })
+    expect(stdout).toContain("You said: Who is far away?")
+    const stranger = await cli.with({ WARREN_TOKEN: "wrn_none" }).run(["attach", id, "--url", url], "hello\n")
+    expect([stranger.code, stranger.stdout]).toEqual([expect.any(Number), ""])
+    expect(stranger.code).not.toBe(0)
+    await ask(`/v1/sessions/${id}`, { token, method: "DELETE" })
   })
 
   test("whoever only connects to the control plane's socket gets nothing, and is noted", async () => {

@@ -11,7 +11,7 @@ export const settings = {
     "The authority that has signed it (PEM): for who cannot read the certificate itself, or does not want to.",
   ),
   publicUrl: text("WARREN_PUBLIC_URL", "", "Where people find Warren; with WARREN_TLS_CA the name in the certificate."),
-  url: text("WARREN_URL", "", "For `warren mcp`: a Warren somewhere else to pass everything on to."),
-  token: text("WARREN_TOKEN", "", "For `warren mcp`: who asks it."),
+  url: text("WARREN_URL", "", "For `warren mcp` and `warren attach`: a Warren somewhere else to ask."),
+  token: text("WARREN_TOKEN", "", "Who asks it."),
   config: text("WARREN_CONFIG", "", "The `runner.toml` to go by; `$WARREN_HOME/runner.toml` when unset."),
 }

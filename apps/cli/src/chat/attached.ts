@@ -1,13 +1,13 @@
 import { createInterface } from "node:readline"
 import { Fault } from "@warren/base/fault.ts"
 import type { Desk } from "../desk.ts"
-import type { Runner } from "../runner/runner.ts"
+import type { Asking } from "../control/far-warren.ts"
 import { FollowedChat } from "./followed-chat.ts"
 import { answerOf, questionLines } from "./lines.ts"
 import { Printer } from "./printer.ts"
 
 export interface Attaching {
-  readonly runner: Runner
+  readonly runner: Asking
   readonly desk: Desk
   readonly session: string
   readonly channel: string

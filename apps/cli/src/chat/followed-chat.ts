@@ -1,9 +1,9 @@
 import { Fault } from "@warren/base/fault.ts"
-import type { Runner } from "../runner/runner.ts"
+import type { Asking } from "../control/far-warren.ts"
 import { Transcript, type FeedItem, type Message } from "./transcript.ts"
 
 export interface FollowedParts {
-  readonly runner: Runner
+  readonly runner: Asking
   readonly session: string
   readonly channel: string
 }

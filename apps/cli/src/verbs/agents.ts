@@ -1,4 +1,5 @@
 import { Fault } from "@warren/base/fault.ts"
+import { load } from "@warren/base/settings.ts"
 import type { Answer, Asked } from "@warren/protocol/contract.ts"
 import type { userPlane } from "@warren/protocol/user-plane.ts"
 import { flag } from "../arguments/flag.ts"
@@ -7,8 +8,11 @@ import { attachFiles } from "../chat/attach-files.ts"
 import { Attached } from "../chat/attached.ts"
 import { FullScreen } from "../chat/full-screen.ts"
 import { answerOf, questionLines } from "../chat/lines.ts"
+import { urlIn } from "../control/address.ts"
+import { FarWarren, type Asking } from "../control/far-warren.ts"
 import { withRunner, type Desk } from "../desk.ts"
 import type { Runner } from "../runner/runner.ts"
+import { settings } from "../settings.ts"
 import { record } from "../terminal/table.ts"
 import { verb } from "../verb.ts"
 import { agentFlags, hasSteps, keysFor, startOf, withKeys } from "./agent-wishes.ts"
@@ -149,14 +153,22 @@ const attach = verb({
   examples: [
     "warren attach my-session",
     "warren attach my-session --tui",
+    "WARREN_TOKEN=wrn_… warren attach my-session --url https://warren.example",
     "echo 'Run the tests' | warren attach my-session",
   ],
-  flags: { tui: flag.on("On the whole screen."), channel },
+  flags: {
+    tui: flag.on("On the whole screen."),
+    channel,
+    url: flag.text("URL", "Of a Warren somewhere else, with the token in WARREN_TOKEN (or WARREN_URL says)."),
+  },
   words: { session },
-  run: ({ flags, words }, desk) =>
-    withRunner(desk, (runner) =>
-      chat(runner, desk, { session: words.session, isFull: flags.tui, ...given({ channel: flags.channel }) }),
-    ),
+  run: ({ flags, words }, desk) => {
+    const chatting = { session: words.session, isFull: flags.tui, ...given({ channel: flags.channel }) }
+    const { url, token } = load(settings, desk.terminal.env)
+    const asked = flags.url ?? (url === "" ? undefined : url)
+    if (asked === undefined) return withRunner(desk, (runner) => chat(runner, desk, chatting))
+    return chat(new FarWarren(urlIn(asked), token, desk.signal), desk, chatting)
+  },
 })
 
 export const agentVerbs = [start, prompt, answer, abort, status, stop, attach]
@@ -185,7 +197,7 @@ interface Chatting {
 }
 
 async function chat(
-  runner: Runner,
+  runner: Asking,
   desk: Desk,
   { session: which, isFull, channel: to = usualChannel }: Chatting,
 ): Promise<number> {

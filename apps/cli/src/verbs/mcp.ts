@@ -5,7 +5,7 @@ import { rpcSocketOf } from "@warren/protocol/places.ts"
 import { RunnerLink } from "@warren/protocol/rpc/link.ts"
 import { userPlane } from "@warren/protocol/user-plane.ts"
 import { flag } from "../arguments/flag.ts"
-import { urlOf } from "../control/address.ts"
+import { urlIn, urlOf } from "../control/address.ts"
 import type { Desk } from "../desk.ts"
 import { ensureRunner } from "../lifecycle/start-plan.ts"
 import { readHolder } from "../lifecycle/pid-file.ts"
@@ -49,10 +49,4 @@ async function passOn(desk: Desk, url: URL, token: string): Promise<void> {
   const { stdin, stdout } = desk.terminal
   const { bridge } = await import("@warren/mcp/bridge.ts")
   await bridge({ stdin, stdout, url, token }, desk.signal)
-}
-
-function urlIn(text: string): URL {
-  const url = URL.parse(text)
-  if (url && /^https?:$/.test(url.protocol)) return url
-  throw new Fault("invalid", `"${text}" is not the address of a Warren`, { hint: "http://… or https://…" })
 }
