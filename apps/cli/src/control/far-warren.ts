@@ -36,7 +36,7 @@ export class FarWarren implements Asking {
   }
 
   #ask<K extends CallName<Plane>>(name: K, input: object, signal?: AbortSignal): Promise<Answer<Plane, K>> {
-    const answer = this.#http.call(routeOf(name) as CallRoute, input as never, { signal })
+    const answer = this.#http.call(routeOf(name) as CallRoute, input, { signal })
     return answer as Promise<unknown> as Promise<Answer<Plane, K>>
   }
 }
