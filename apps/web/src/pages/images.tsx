@@ -11,6 +11,7 @@ import { bytes, When } from "../parts/when.tsx"
 import { Bringing } from "./images/bringing.tsx"
 import { useBringing } from "./images/use-bringing.ts"
 import { List, Page } from "./page.tsx"
+import { Table } from "../parts/table.tsx"
 
 type Image = Output<"GET /v1/images">["items"][number]
 
@@ -100,23 +101,11 @@ function ImageTable({ items }: { readonly items: readonly Image[] }): ReactEleme
   const remove = useAsk("DELETE /v1/images", { renews: [route], done: () => doom(undefined) })
   return (
     <div className="table-room">
-      <table className="table">
-        <thead>
-          <tr>
-            <th>Name</th>
-            <th>Size</th>
-            <th className="wide-only">Made</th>
-            <th>
-              <span className="unseen">Actions</span>
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {items.map((image) => (
-            <ImageRow doom={doom} image={image} key={image.id} />
-          ))}
-        </tbody>
-      </table>
+      <Table hasActions heads={["Name", "Size", { name: "Made", isWide: true }]}>
+        {items.map((image) => (
+          <ImageRow doom={doom} image={image} key={image.id} />
+        ))}
+      </Table>
       {doomed !== undefined && (
         <Confirm
           act="Delete it"

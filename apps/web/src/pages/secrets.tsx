@@ -9,6 +9,7 @@ import { EmptyState } from "../parts/empty-state.tsx"
 import { Field, TextField } from "../parts/field.tsx"
 import { When } from "../parts/when.tsx"
 import { List, More, Page } from "./page.tsx"
+import { Table } from "../parts/table.tsx"
 
 type Secret = Output<"GET /v1/secrets">["items"][number]
 
@@ -50,43 +51,27 @@ function SecretTable({ items, edit }: { readonly items: readonly Secret[]; edit(
   const remove = useAsk("DELETE /v1/secrets/{name}", { renews: [route], done: () => doom(undefined) })
   return (
     <div className="table-room">
-      <table className="table">
-        <thead>
-          <tr>
-            <th>Name</th>
-            <th>Value</th>
-            <th className="wide-only">Changed</th>
-            <th className="wide-only">Last used</th>
-            <th>
-              <span className="unseen">Actions</span>
-            </th>
+      <Table
+        hasActions
+        heads={["Name", "Value", { name: "Changed", isWide: true }, { name: "Last used", isWide: true }]}
+      >
+        {items.map(({ name, updatedAt, usedAt }) => (
+          <tr key={name}>
+            <td className="mono">{name}</td>
+            <td className="soft">sealed</td>
+            <td className="soft wide-only">
+              <When at={updatedAt} />
+            </td>
+            <td className="soft wide-only">{usedAt ? <When at={usedAt} /> : "never"}</td>
+            <td className="ends">
+              <Button kind="quiet" onClick={() => edit(name)} size="small">
+                Replace
+              </Button>
+              <Button aria-label={`Forget ${name}`} icon="trash" kind="quiet" onClick={() => doom(name)} size="small" />
+            </td>
           </tr>
-        </thead>
-        <tbody>
-          {items.map(({ name, updatedAt, usedAt }) => (
-            <tr key={name}>
-              <td className="mono">{name}</td>
-              <td className="soft">sealed</td>
-              <td className="soft wide-only">
-                <When at={updatedAt} />
-              </td>
-              <td className="soft wide-only">{usedAt ? <When at={usedAt} /> : "never"}</td>
-              <td className="ends">
-                <Button kind="quiet" onClick={() => edit(name)} size="small">
-                  Replace
-                </Button>
-                <Button
-                  aria-label={`Forget ${name}`}
-                  icon="trash"
-                  kind="quiet"
-                  onClick={() => doom(name)}
-                  size="small"
-                />
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+        ))}
+      </Table>
       {doomed !== undefined && (
         <Confirm
           act="Forget it"

@@ -11,6 +11,7 @@ import { EmptyState } from "../parts/empty-state.tsx"
 import { Field } from "../parts/field.tsx"
 import { bytes, When } from "../parts/when.tsx"
 import { List, More, Page } from "./page.tsx"
+import { Table } from "../parts/table.tsx"
 
 type Workspace = Output<"GET /v1/workspaces">["items"][number]
 
@@ -53,24 +54,11 @@ function WorkspaceTable({ items }: { readonly items: readonly Workspace[] }): Re
   const remove = useAsk("DELETE /v1/workspaces/{name}", { renews: [route], done: () => doom(undefined) })
   return (
     <div className="table-room">
-      <table className="table">
-        <thead>
-          <tr>
-            <th>Name</th>
-            <th>Holds</th>
-            <th>In</th>
-            <th className="wide-only">Made</th>
-            <th>
-              <span className="unseen">Actions</span>
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {items.map((one) => (
-            <WorkspaceRow doom={doom} key={one.name} workspace={one} />
-          ))}
-        </tbody>
-      </table>
+      <Table hasActions heads={["Name", "Holds", "In", { name: "Made", isWide: true }]}>
+        {items.map((one) => (
+          <WorkspaceRow doom={doom} key={one.name} workspace={one} />
+        ))}
+      </Table>
       {doomed && (
         <Confirm
           act="Delete it"

@@ -9,6 +9,7 @@ import { List, More } from "../page.tsx"
 import { AdminPage } from "./admin-page.tsx"
 import { useUserNames } from "./user-names.ts"
 import type { Fault } from "@warren/base/fault.ts"
+import { Table } from "../../parts/table.tsx"
 
 type Answer = Output<"GET /v1/audit">
 type Entry = Answer["items"][number]
@@ -83,36 +84,24 @@ function AuditTable({
 }): ReactElement {
   return (
     <div className="table-room">
-      <table className="table">
-        <thead>
-          <tr>
-            <th>When</th>
-            <th>Who</th>
-            <th>What</th>
-            <th className="wide-only">To</th>
-            <th className="wide-only">From</th>
-            <th>Result</th>
+      <Table heads={["When", "Who", "What", { name: "To", isWide: true }, { name: "From", isWide: true }, "Result"]}>
+        {items.map(({ seq, time, user, action, subject, address, result }) => (
+          <tr key={seq}>
+            <td className="soft" title={time}>
+              {new Date(time).toLocaleString()}
+            </td>
+            <td>{names.get(user) ?? (user || "a stranger")}</td>
+            <td className="mono">{action}</td>
+            <td className="mono soft wide-only">{subject || "–"}</td>
+            <td className="soft wide-only">{address || "–"}</td>
+            <td>
+              <span className="badge" data-kind={result === "ok" ? "good" : "bad"}>
+                {result}
+              </span>
+            </td>
           </tr>
-        </thead>
-        <tbody>
-          {items.map(({ seq, time, user, action, subject, address, result }) => (
-            <tr key={seq}>
-              <td className="soft" title={time}>
-                {new Date(time).toLocaleString()}
-              </td>
-              <td>{names.get(user) ?? (user || "a stranger")}</td>
-              <td className="mono">{action}</td>
-              <td className="mono soft wide-only">{subject || "–"}</td>
-              <td className="soft wide-only">{address || "–"}</td>
-              <td>
-                <span className="badge" data-kind={result === "ok" ? "good" : "bad"}>
-                  {result}
-                </span>
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+        ))}
+      </Table>
     </div>
   )
 }

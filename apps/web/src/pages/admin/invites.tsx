@@ -7,6 +7,7 @@ import { EmptyState } from "../../parts/empty-state.tsx"
 import { Field, SelectField } from "../../parts/field.tsx"
 import { List } from "../page.tsx"
 import { AdminPage } from "./admin-page.tsx"
+import { Table } from "../../parts/table.tsx"
 
 type Made = Output<"POST /v1/invites">
 
@@ -30,32 +31,20 @@ export default function Invites(): ReactElement {
         >
           {(items) => (
             <div className="table-room">
-              <table className="table">
-                <thead>
-                  <tr>
-                    <th>For</th>
-                    <th>Role</th>
-                    <th>Ends</th>
-                    <th>
-                      <span className="unseen">Actions</span>
-                    </th>
+              <Table hasActions heads={["For", "Role", "Ends"]}>
+                {items.map(({ id, name, role, expiresAt }) => (
+                  <tr key={id}>
+                    <td>{name ?? "whoever has the link"}</td>
+                    <td className="soft">{role}</td>
+                    <td className="soft">{new Date(expiresAt).toLocaleString()}</td>
+                    <td className="ends">
+                      <Button kind="quiet" onClick={() => revoke.mutate({ id })} size="small">
+                        Take back
+                      </Button>
+                    </td>
                   </tr>
-                </thead>
-                <tbody>
-                  {items.map(({ id, name, role, expiresAt }) => (
-                    <tr key={id}>
-                      <td>{name ?? "whoever has the link"}</td>
-                      <td className="soft">{role}</td>
-                      <td className="soft">{new Date(expiresAt).toLocaleString()}</td>
-                      <td className="ends">
-                        <Button kind="quiet" onClick={() => revoke.mutate({ id })} size="small">
-                          Take back
-                        </Button>
-                      </td>
-                    </tr>
-                  ))}
-                </tbody>
-              </table>
+                ))}
+              </Table>
             </div>
           )}
         </List>

@@ -10,6 +10,7 @@ import { When } from "../../parts/when.tsx"
 import { List, More } from "../page.tsx"
 import { AdminPage } from "./admin-page.tsx"
 import { QuotaDialog } from "./quota-dialog.tsx"
+import { Table } from "../../parts/table.tsx"
 
 type User = Output<"GET /v1/users">["items"][number]
 
@@ -40,23 +41,11 @@ function UserTable({ items }: { readonly items: readonly User[] }): ReactElement
   return (
     <>
       {/* Not in a room that scrolls: a menu of the last row would be cut off by it. */}
-      <table className="table">
-        <thead>
-          <tr>
-            <th>Name</th>
-            <th>Role</th>
-            <th className="wide-only">Since</th>
-            <th>
-              <span className="unseen">Actions</span>
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {items.map((user) => (
-            <UserRow key={user.id} open={(what) => open({ user, what })} user={user} />
-          ))}
-        </tbody>
-      </table>
+      <Table hasActions heads={["Name", "Role", { name: "Since", isWide: true }]}>
+        {items.map((user) => (
+          <UserRow key={user.id} open={(what) => open({ user, what })} user={user} />
+        ))}
+      </Table>
       {dialog?.what === "quota" && <QuotaDialog close={close} name={dialog.user.name} />}
       {dialog?.what === "delete" && (
         <Confirm

@@ -7,6 +7,7 @@ import { toast } from "../../parts/toast.tsx"
 import { When } from "../../parts/when.tsx"
 import { List } from "../page.tsx"
 import { SettingsPage } from "./settings-page.tsx"
+import { Table } from "../../parts/table.tsx"
 
 /** The password, and every browser that is signed in. */
 export default function AccountSettings(): ReactElement {
@@ -106,38 +107,28 @@ function SignIns(): ReactElement {
       >
         {(items) => (
           <div className="table-room">
-            <table className="table">
-              <thead>
-                <tr>
-                  <th>From</th>
-                  <th>With</th>
-                  <th className="wide-only">Last seen</th>
-                  <th className="wide-only">Ends</th>
-                  <th>
-                    <span className="unseen">Actions</span>
-                  </th>
+            <Table
+              hasActions
+              heads={["From", "With", { name: "Last seen", isWide: true }, { name: "Ends", isWide: true }]}
+            >
+              {items.map(({ id, address, method, usedAt, expiresAt, isThis }) => (
+                <tr key={id}>
+                  <td>
+                    {address || "here"} {isThis && <span className="badge">this one</span>}
+                  </td>
+                  <td className="soft">{methods[method]}</td>
+                  <td className="soft wide-only">
+                    <When at={usedAt} />
+                  </td>
+                  <td className="soft wide-only">{new Date(expiresAt).toLocaleDateString()}</td>
+                  <td className="ends">
+                    <Button kind="quiet" onClick={() => end.mutate({ id })} size="small">
+                      Sign out
+                    </Button>
+                  </td>
                 </tr>
-              </thead>
-              <tbody>
-                {items.map(({ id, address, method, usedAt, expiresAt, isThis }) => (
-                  <tr key={id}>
-                    <td>
-                      {address || "here"} {isThis && <span className="badge">this one</span>}
-                    </td>
-                    <td className="soft">{methods[method]}</td>
-                    <td className="soft wide-only">
-                      <When at={usedAt} />
-                    </td>
-                    <td className="soft wide-only">{new Date(expiresAt).toLocaleDateString()}</td>
-                    <td className="ends">
-                      <Button kind="quiet" onClick={() => end.mutate({ id })} size="small">
-                        Sign out
-                      </Button>
-                    </td>
-                  </tr>
-                ))}
-              </tbody>
-            </table>
+              ))}
+            </Table>
           </div>
         )}
       </List>

@@ -10,6 +10,7 @@ import { List } from "../page.tsx"
 import { SettingsPage } from "./settings-page.tsx"
 import { TokenDialog, type Made } from "./token-dialog.tsx"
 import { ToldOnce } from "./told-once.tsx"
+import { Table } from "../../parts/table.tsx"
 
 type Token = Output<"GET /v1/tokens">["items"][number]
 
@@ -63,42 +64,29 @@ function TokenTable({ items }: { readonly items: readonly Token[] }): ReactEleme
   const revoke = useAsk("DELETE /v1/tokens/{id}", { renews: ["GET /v1/tokens"], done: () => doom(undefined) })
   return (
     <div className="table-room">
-      <table className="table">
-        <thead>
-          <tr>
-            <th>Name</th>
-            <th>May</th>
-            <th className="wide-only">Last used</th>
-            <th className="wide-only">Ends</th>
-            <th>
-              <span className="unseen">Actions</span>
-            </th>
+      <Table hasActions heads={["Name", "May", { name: "Last used", isWide: true }, { name: "Ends", isWide: true }]}>
+        {items.map((token) => (
+          <tr key={token.id}>
+            <td>{token.label}</td>
+            <td className="soft" title={token.scopes.join(", ")}>
+              {mayInWords(token)}
+            </td>
+            <td className="soft wide-only">{token.usedAt ? <When at={token.usedAt} /> : "never"}</td>
+            <td className="soft wide-only">
+              {token.expiresAt ? new Date(token.expiresAt).toLocaleDateString() : "never"}
+            </td>
+            <td className="ends">
+              <Button
+                aria-label={`Revoke ${token.label}`}
+                icon="trash"
+                kind="quiet"
+                onClick={() => doom(token)}
+                size="small"
+              />
+            </td>
           </tr>
-        </thead>
-        <tbody>
-          {items.map((token) => (
-            <tr key={token.id}>
-              <td>{token.label}</td>
-              <td className="soft" title={token.scopes.join(", ")}>
-                {mayInWords(token)}
-              </td>
-              <td className="soft wide-only">{token.usedAt ? <When at={token.usedAt} /> : "never"}</td>
-              <td className="soft wide-only">
-                {token.expiresAt ? new Date(token.expiresAt).toLocaleDateString() : "never"}
-              </td>
-              <td className="ends">
-                <Button
-                  aria-label={`Revoke ${token.label}`}
-                  icon="trash"
-                  kind="quiet"
-                  onClick={() => doom(token)}
-                  size="small"
-                />
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+        ))}
+      </Table>
       {doomed && (
         <Confirm
           act="Revoke it"

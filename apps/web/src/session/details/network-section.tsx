@@ -6,6 +6,7 @@ import { Button } from "../../parts/button.tsx"
 import { toast } from "../../parts/toast.tsx"
 import { When } from "../../parts/when.tsx"
 import { refusals } from "./refusals.ts"
+import { Table } from "../../parts/table.tsx"
 
 const lookEveryMs = 3_000
 const reaches = {
@@ -101,42 +102,29 @@ function Refused({ id, allow, isBusy, add }: RefusedProps): ReactElement | null 
   if (all.length === 0) return <p className="soft small">Nothing was refused.</p>
   return (
     <div className="table-room">
-      <table className="table">
-        <thead>
-          <tr>
-            <th>Refused</th>
-            <th>Times</th>
-            <th>Why</th>
-            <th>Last</th>
-            <th>
-              <span className="unseen">Actions</span>
-            </th>
+      <Table hasActions heads={["Refused", "Times", "Why", "Last"]}>
+        {all.map(({ host, wanted, times, at, reason }) => (
+          <tr key={wanted}>
+            <td className="mono">{wanted}</td>
+            <td className="soft">{times}</td>
+            <td className="soft">{reason.replaceAll("-", " ")}</td>
+            <td className="soft">
+              <When at={at} />
+            </td>
+            <td className="ends">
+              {allow.includes(wanted) || allow.includes(host) ? (
+                <span className="badge" data-kind="good">
+                  allowed now
+                </span>
+              ) : (
+                <Button isBusy={isBusy} onClick={() => add(wanted)} size="small">
+                  Allow this host
+                </Button>
+              )}
+            </td>
           </tr>
-        </thead>
-        <tbody>
-          {all.map(({ host, wanted, times, at, reason }) => (
-            <tr key={wanted}>
-              <td className="mono">{wanted}</td>
-              <td className="soft">{times}</td>
-              <td className="soft">{reason.replaceAll("-", " ")}</td>
-              <td className="soft">
-                <When at={at} />
-              </td>
-              <td className="ends">
-                {allow.includes(wanted) || allow.includes(host) ? (
-                  <span className="badge" data-kind="good">
-                    allowed now
-                  </span>
-                ) : (
-                  <Button isBusy={isBusy} onClick={() => add(wanted)} size="small">
-                    Allow this host
-                  </Button>
-                )}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+        ))}
+      </Table>
     </div>
   )
 }
