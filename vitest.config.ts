@@ -12,6 +12,7 @@ export default defineConfig({
       "launch/**/*.test.ts",
       "confine/**/*.test.ts",
     ],
+    setupFiles: ["tools/host-guard.ts"],
     pool: "forks",
     maxWorkers: 2,
     testTimeout: 60_000,

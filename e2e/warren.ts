@@ -20,13 +20,13 @@ export class Warren implements AsyncDisposable {
     this.#child = child
   }
 
-  /** Resolves when it says that it is running. `home`: of one that ran before. */
-  static async start(home?: string): Promise<Warren> {
+  /** Resolves when it says that it is running. `home`: of one that ran before; `more`: settings besides those of the test. */
+  static async start(home?: string, more: Readonly<Record<string, string>> = {}): Promise<Warren> {
     const folder = home ?? (await mkdtemp(join(tmpdir(), "we-")))
     const port = await freePort()
     // Sandboxes that wait for sessions outlive a Warren as all do: a test that leaves nothing behind has none of them.
     const noPool = { WARREN_POOL_MB: "0", WARREN_POOL_LEAST: "0" }
-    const env = { ...process.env, ...noPool, WARREN_HOME: folder, WARREN_PORT: String(port) }
+    const env = { ...process.env, ...noPool, ...more, WARREN_HOME: folder, WARREN_PORT: String(port) }
     const child = spawn(process.execPath, ["tools/enter.mjs", "start"], {
       cwd: root,
       env,

@@ -66,6 +66,8 @@ async function bundleProgram(input: string, file: string, digest: string): Promi
     input,
     platform: "node",
     external,
+    // Places for tests to make a program die: nothing that ships has them.
+    treeshake: { manualPureFunctions: ["failpoint"] },
     transform: { target: "node20", define: { WARREN_BUILD: JSON.stringify(digest.slice(0, 12)) } },
   })
   await build.write({ file, format: "esm", minify: "dce-only", codeSplitting: false })

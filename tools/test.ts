@@ -2,6 +2,7 @@ import { spawn } from "node:child_process"
 import { mkdtemp, readFile, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join, relative } from "node:path"
+import { hostState, isDamage, lastingChanges } from "./host.ts"
 import { prepare } from "./prepare.ts"
 
 interface Report {
@@ -22,14 +23,20 @@ interface FileReport {
 /** More files than this do not fail by chance. */
 const againMax = 5
 
+/** Set where nobody else uses the machine: then whatever is left behind fails the run, not only damage. */
+const isAlone = process.env["WARREN_TEST_ALONE"] === "1"
+
 await prepare("test")
 const folder = await mkdtemp(join(tmpdir(), "warren-test-"))
+const before = hostState()
 try {
   const first = await run("first", process.argv.slice(2))
   const failing = first.report.testResults.filter(({ status }) => status !== "passed")
   const isWorthIt = failing.length > 0 && failing.length <= againMax
   const second = isWorthIt ? await again(failing) : undefined
-  tell(first, failing, second)
+  const left = await lastingChanges(before)
+  for (const change of left) console.log(`LEFT BEHIND: ${change}`)
+  tell(first, failing, second, left.filter((change) => isAlone || isDamage(change)).length)
 } finally {
   await rm(folder, { recursive: true, force: true })
 }
@@ -58,7 +65,7 @@ function again(failing: readonly FileReport[]): Promise<Run> {
   return run("second", ["--no-file-parallelism", ...files])
 }
 
-function tell(first: Run, failing: readonly FileReport[], second: Run | undefined): void {
+function tell(first: Run, failing: readonly FileReport[], second: Run | undefined, harm: number): void {
   const { report } = first
   const replaced = second ? failing.flatMap(({ assertionResults }) => assertionResults) : []
   const passed =
@@ -68,7 +75,7 @@ function tell(first: Run, failing: readonly FileReport[], second: Run | undefine
   const skipped = report.numPendingTests + report.numTodoTests
   const last = second ?? first
   // A file that does not even load has no tests to fail; it must not look like success.
-  const failed = last.code === 0 ? 0 : Math.max(1, last.report.numFailedTests)
+  const failed = harm + (last.code === 0 ? 0 : Math.max(1, last.report.numFailedTests))
   if (second && failed === 0) {
     for (const { name, assertionResults, message } of failing) {
       const names = assertionResults.filter(({ status }) => status === "failed").map(({ fullName }) => fullName)

@@ -132,6 +132,7 @@ describe("in a sandbox", () => {
       expect(await runner.talk.call("agent.start", { session, spec: openCode })).toMatchObject({
         adapter: "opencode",
         isConnected: true,
+        models,
       })
       const edit = { ...read.openCode, oldString: strings.from, newString: strings.to }
       const items = await turn(

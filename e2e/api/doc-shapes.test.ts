@@ -1,43 +1,11 @@
-import { readdirSync, readFileSync } from "node:fs"
-import { join, resolve } from "node:path"
 import { parse } from "smol-toml"
 import { findVerb } from "../../apps/cli/src/find-verb.ts"
 import { verbs } from "../../apps/cli/src/verbs.ts"
 import { describe, expect, test } from "vitest"
+import { fencedIn, pages, shellIn } from "./doc-blocks.ts"
 import { warrenCommandsIn } from "./doc-commands.ts"
 
-const root = resolve(import.meta.dirname, "../..")
-
-/** What people read; the reference is made of the programs themselves, and what is about insides shows wires. */
-function pages(): string[] {
-  const folders = ["start", "guides", "operating", "concepts"]
-  const found = folders.flatMap((name) => readdirSync(join(root, "docs", name)).map((file) => `docs/${name}/${file}`))
-  return ["README.md", ...found.filter((path) => path.endsWith(".md"))]
-}
-
-const fence = /^( {0,3})```(\w*)( [^\n]*)?\n(.*?)^\1```$/gms
-
-interface Block {
-  readonly place: string
-  readonly language: string
-  readonly mark: string
-  readonly code: string
-}
-
-function blocksIn(path: string): Block[] {
-  const text = readFileSync(join(root, path), "utf8")
-  return [...text.matchAll(fence)].map((match) => {
-    const [, , language = "", mark = "", code = ""] = match
-    return { place: `${path}:${text.slice(0, match.index).split("\n").length}`, language, mark: mark.trim(), code }
-  })
-}
-
-const blocks = pages().flatMap(blocksIn)
-/** Indented lines are for a shell, too. */
-const indented = pages().flatMap((path) => {
-  const text = readFileSync(join(root, path), "utf8").replaceAll(fence, "")
-  return [...text.matchAll(/^ {4}(?:sudo )?warren .*$/gm)].map(([line]) => ({ place: path, code: line }))
-})
+const blocks = pages().flatMap(fencedIn)
 
 describe("what the docs show", () => {
   test.each(blocks.filter(({ language }) => language === "ts"))("$place is run", ({ mark }) => {
@@ -52,9 +20,9 @@ describe("what the docs show", () => {
     expect(() => parse(code)).not.toThrow()
   })
 
-  const lines = [...blocks.filter(({ language }) => language === "sh"), ...indented].flatMap(({ place, code }) =>
-    warrenCommandsIn(code).map((command) => ({ place, ...command })),
-  )
+  const lines = pages()
+    .flatMap(shellIn)
+    .flatMap(({ place, code }) => warrenCommandsIn(code).map((command) => ({ place, ...command })))
 
   test("are commands that are found at all", () => expect(lines.length).toBeGreaterThan(30))
 

@@ -64,6 +64,15 @@ function rssMb(pid: number): number {
   return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1] ?? 0) / 1024
 }
 
+function log(): string {
+  return readFileSync(system.home.at("logs", "runner.log"), "utf8")
+}
+
+/** In megabytes, for who runs many. */
+function memory(): Record<string, number> {
+  return Object.fromEntries(Object.entries(system.pids).map(([name, pid]) => [name, Math.round(rssMb(pid))]))
+}
+
 test(`${requests} requests with everything in them are answered or refused (WARREN_FUZZ_SEED=${seed})`, async () => {
   const document = (await (await system.fetch("/v1/openapi.json")).json()) as Record<string, unknown>
   const operations = [...operationsOf(document), ...doors]
@@ -78,8 +87,11 @@ test(`${requests} requests with everything in them are answered or refused (WARR
     return undefined
   }
   await using asker = new Asker(system.url, atOnce)
+  const rssBefore = memory()
+  const begunAt = performance.now()
   const failures: string[] = []
   const statuses = new Map<number, number>()
+  const unable = new Set<string>()
   let left = requests
   const worker = async (): Promise<void> => {
     while (left-- > 0) {
@@ -87,6 +99,7 @@ test(`${requests} requests with everything in them are answered or refused (WARR
       const token = chance.is(0.04) ? chance.one(["", "wrong", "Bearer", "x".repeat(2_000)]) : system.token
       const answer = await asker.ask(request, token)
       statuses.set(answer.status, (statuses.get(answer.status) ?? 0) + 1)
+      if (answer.status >= 500) unable.add(`${answer.status} ${/"message":"([^"]*)/.exec(answer.body)?.[1] ?? ""}`)
       const wrong = wrongWith(request, answer)
       if (wrong !== undefined)
         failures.push(`${wrong}: ${shown(request)} -> ${answer.status} ${answer.body.slice(0, 300)}`)
@@ -94,16 +107,17 @@ test(`${requests} requests with everything in them are answered or refused (WARR
       if (left % 50 === 0) await warren.sessions.getOrCreate("fuzz", { workspace: "fuzz", network: { mode: "none" } })
     }
   }
-  await Promise.all(Array.from({ length: atOnce }, worker))
+  await Promise.all(Array.from({ length: atOnce }, worker)).catch((thrown: unknown) => {
+    // Who has died has said why.
+    throw new Error(`${system.said.slice(-4_000)}\n${log().slice(-2_000)}`, { cause: thrown })
+  })
+  const tookS = Math.round((performance.now() - begunAt) / 1000)
   console.log(`seed ${seed}:`, Object.fromEntries([...statuses].toSorted(([a], [b]) => a - b)))
+  console.log(`${tookS} s, MB before`, rssBefore, "and after", memory(), [...unable].slice(0, failuresShown))
   expect(failures.slice(0, failuresShown)).toEqual([])
   expect(system.isRunning).toBe(true)
   expect((await warren.health()).status).toBe("ok")
-  expect(
-    `${system.said}${readFileSync(system.home.at("logs", "runner.log"), "utf8")}`.match(
-      /^.*"event":"[a-z]+\.bug".*$/gm,
-    ) ?? [],
-  ).toEqual([])
+  expect(`${system.said}${log()}`.match(/^.*"event":"[a-z]+\.bug".*$/gm) ?? []).toEqual([])
   for (const pid of Object.values(system.pids)) expect(rssMb(pid)).toBeLessThan(rssMbMax)
 }, 3_600_000)
 

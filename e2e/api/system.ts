@@ -83,16 +83,33 @@ export class ApiSystem implements AsyncDisposable {
     await this.#answers()
   }
 
+  /** Told to stop, and started again when it has: how the one before ended. */
+  async replaceControl(): Promise<number | null> {
+    const ended = await this.#control.end("SIGTERM")
+    await this.startControl()
+    return ended
+  }
+
   async restartRunner(): Promise<void> {
     await this.#runner.end("SIGKILL")
-    this.#runner = new Program("runner", this.#env)
-    await this.#answers()
+    await this.#startRunner()
+  }
+
+  async replaceRunner(): Promise<number | null> {
+    const ended = await this.#runner.end("SIGTERM")
+    await this.#startRunner()
+    return ended
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#control.end("SIGTERM")
     await this.#runner.end("SIGTERM")
     await this.home[Symbol.asyncDispose]()
+  }
+
+  async #startRunner(): Promise<void> {
+    this.#runner = new Program("runner", this.#env)
+    await this.#answers()
   }
 
   async #answers(): Promise<void> {
@@ -131,10 +148,12 @@ class Program {
     return this.#child.exitCode === null && this.#child.signalCode === null
   }
 
-  async end(signal: "SIGTERM" | "SIGKILL"): Promise<void> {
-    if (!this.isRunning) return
+  /** Its exit code; null when it was killed. */
+  async end(signal: "SIGTERM" | "SIGKILL"): Promise<number | null> {
+    if (!this.isRunning) return this.#child.exitCode
     const gone = once(this.#child, "close")
     this.#child.kill(signal)
     await gone
+    return this.#child.exitCode
   }
 }

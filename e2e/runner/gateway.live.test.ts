@@ -66,7 +66,12 @@ describe.skipIf(process.getuid?.() !== 0)("the gateway of a runner", { timeout: 
     await runner.kill()
     // Killed, it could not take its marker along; the next one replaces it, and tunnels and programs are still there.
     expect(existsSync(marker)).toBe(true)
+    // Nor the draft of one, or of anything else that was being made.
+    const draft = home.at("tmp", ".gateway-endpoint.0123456789ab.tmp")
+    writeFileSync(draft, "")
+    mkdirSync(home.at("tmp", "half", "an-upload"), { recursive: true })
     await using next = await Runner.start(home)
+    expect([existsSync(draft), existsSync(home.at("tmp", "half"))]).toEqual([false, false])
     expect(await get(socket, tunnel.path)).toEqual({ status: 200, body: "hello from inside" })
     await next.talk.call("session.delete", { id })
     expect(await next.stop()).toMatchObject({ code: 0 })

@@ -37,9 +37,9 @@ export class Runner implements AsyncDisposable {
   }
 
   /** Resolves when it answers; rejects with what it said when it ends instead. */
-  static async start(home: Home, env: NodeJS.ProcessEnv = {}): Promise<Runner> {
+  static async start(home: Home, env: NodeJS.ProcessEnv = {}, programs = dist): Promise<Runner> {
     const begun = performance.now()
-    const child = spawn(process.execPath, [`${dist}/runner.js`], {
+    const child = spawn(process.execPath, [`${programs}/runner.js`], {
       env: { ...process.env, WARREN_POOL_LEAST: "0", WARREN_POOL_MB: "0", ...env, WARREN_HOME: home.path },
       stdio: ["ignore", "ignore", "pipe"],
     })
@@ -71,6 +71,13 @@ export class Runner implements AsyncDisposable {
     this.#child.kill("SIGKILL")
     await this.#ended
     await this.talk[Symbol.asyncDispose]()
+  }
+
+  /** Resolves when it has ended by itself. */
+  async died(): Promise<Ending> {
+    const ending = await this.#ended
+    await this.talk[Symbol.asyncDispose]()
+    return ending
   }
 
   /** In order; its sandboxes go on. */

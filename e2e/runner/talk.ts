@@ -32,7 +32,7 @@ export class Talk implements AsyncDisposable {
   call<K extends CallName<Plane>>(
     name: K,
     input: Asked<Plane, K>,
-    options: { timeoutMs?: number; signal?: AbortSignal } = {},
+    options: { timeoutMs?: number; signal?: AbortSignal; key?: string } = {},
   ): Promise<Answer<Plane, K>> {
     return this.#client.call(name, input, options)
   }

@@ -4,6 +4,7 @@ import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs"
 import { chmod, readFile } from "node:fs/promises"
 import { setTimeout as pause } from "node:timers/promises"
 import { promisify } from "node:util"
+import { errnoOf } from "@warren/base/fault.ts"
 import { Scope } from "@warren/base/scope.ts"
 import type { CliProgram, Running } from "../../apps/cli/src/testing/cli-program.ts"
 import { Installed } from "../installed.ts"
@@ -130,7 +131,7 @@ async function sweep(mark: string): Promise<void> {
     .filter((line) => line.startsWith(mark))
     .map((line) => line.split(":")[0] ?? "")
   for (const name of names) {
-    for (const pid of pidsOf(name)) process.kill(pid, "SIGKILL")
+    await until(() => Promise.resolve(hasEnded(name)))
     rmSync(`/home/${name}`, { recursive: true, force: true })
     await run("userdel", ["--force", name])
   }
@@ -139,6 +140,19 @@ async function sweep(mark: string): Promise<void> {
     for (const group of found.filter((one) => one.startsWith(`warren-${mark}`)))
       await run("find", [`/sys/fs/cgroup/${top}/${group}`, "-depth", "-type", "d", "-exec", "rmdir", "{}", ";"])
   }
+}
+
+/** Ends what is left of an account's processes; true when nothing is. One that goes meanwhile is what is wanted. */
+function hasEnded(name: string): boolean {
+  const left = pidsOf(name)
+  for (const pid of left) {
+    try {
+      process.kill(pid, "SIGKILL")
+    } catch (failure) {
+      if (errnoOf(failure) !== "ESRCH") throw failure
+    }
+  }
+  return left.length === 0
 }
 
 /** Processes with an id of that account, its own or a subordinate one. */

@@ -6,9 +6,12 @@ import { Warren } from "../warren.ts"
 import { barriers } from "./accessible.ts"
 import { Chromium, printedLink, type Person } from "./browser.ts"
 import { CutLine } from "./cut-line.ts"
+import { writeDown } from "./long-conversation.ts"
 
 const web = resolve(import.meta.dirname, "../../dist/web")
 const firstPageBytesMax = 300 * 1024
+/** Of messages, whatever their number: what fits into sight, and a little around it. */
+const shownMax = 60
 /** A loaded machine is no fault of the page. */
 const patienceMs = 30_000
 
@@ -218,6 +221,40 @@ describe("the page, as a newcomer finds it", () => {
     expect(await page.locator(".messages").evaluate((list) => list.scrollTop)).toBe(held)
     await page.getByRole("button", { name: /\d+ new/ }).click()
     await said(one).getByText("something new").waitFor()
+  })
+
+  test("ten thousand messages are as few in the page as ten, at the end and all the way to the first", async () => {
+    await withAgent("long")
+    await ask("/v1/sessions/long/agent/prompts", { text: "Let us begin." })
+    await expect.poll(async () => (await ask("/v1/sessions/long/agent")).prompts, { timeout: patienceMs }).toEqual([])
+    const [{ chatId }] = (await ask("/v1/sessions/long/agent")).channels
+    writeDown(warren.home, chatId, 10_000)
+    await using two = await another()
+    const { page } = two
+    const shown = (): Promise<number> => page.locator(".messages-all > *").count()
+    await page.goto(`${origin()}/s/long`)
+    await page.getByText("line 0 of message 9999", { exact: true }).waitFor()
+    expect(await shown()).toBeLessThan(shownMax)
+    const list = page.locator(".messages")
+    await list.focus()
+    const first = page.getByText("Let us begin.")
+    // Each look brings what was before; nobody waits for all of it at once.
+    await expect
+      .poll(
+        async () => {
+          await page.keyboard.press("Home")
+          expect(await shown()).toBeLessThan(shownMax)
+          return first.isVisible()
+        },
+        { timeout: 2 * patienceMs, interval: 10 },
+      )
+      .toBe(true)
+    expect(await list.evaluate((element) => element.scrollTop)).toBeLessThan(100)
+    await two.shot("long-conversation")
+    await page.getByRole("button", { name: "To the end" }).click()
+    await page.getByText("line 0 of message 9999", { exact: true }).waitFor()
+    expect(await shown()).toBeLessThan(shownMax)
+    expect(two.complaints).toEqual([])
   })
 
   test("a fork has the files, and the one it came from goes on", async () => {

@@ -107,6 +107,12 @@ static int make_userns(const struct start *s)
 		fail("userns", "cannot open", path);
 	write_at(dir, "uid_map", map, "userns", "uid_map");
 	write_at(dir, "gid_map", map, "userns", "gid_map");
+	/* Asks for no capability and can be written once: left empty, anybody inside could take the host's project ids, and with them
+	 * its quotas. Without root there are none to be had in the namespace around, and the write is refused to everybody. */
+	int projects = openat(dir, "projid_map", O_WRONLY | O_CLOEXEC);
+	if (projects < 0 || (write(projects, map, strlen(map)) < 0 && errno != EPERM))
+		fail("userns", "cannot write", "projid_map");
+	close(projects);
 	int fd = openat(dir, "ns/user", O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		fail("userns", "cannot open", "ns/user");

@@ -4,8 +4,10 @@ import { version } from "@warren/base/build-info.ts"
 import { openApi } from "@warren/protocol/http/openapi.ts"
 import { publicCalls } from "@warren/protocol/control-plane.ts"
 import { describeWires } from "@warren/protocol/wires.ts"
+import { sourceFiles } from "../source-files.ts"
 import { apiPage } from "./api.ts"
 import { cliPage } from "./cli.ts"
+import { failpointsPage } from "./failpoints.ts"
 import { faultsPage } from "./faults.ts"
 import { framesPage } from "./frames.ts"
 import { settingsPage } from "./settings.ts"
@@ -19,6 +21,7 @@ export async function generatedFiles(): Promise<ReadonlyMap<string, string>> {
     ["docs/reference/openapi.json", json(openApi(publicCalls, { version }))],
     ["docs/reference/api.md", apiPage()],
     ["docs/reference/cli.md", cliPage()],
+    ["docs/reference/failpoints.md", failpointsPage(await sourceFiles("."))],
     ["docs/reference/faults.md", faultsPage()],
     ["docs/reference/frames.md", framesPage()],
     ["docs/reference/settings.md", await settingsPage()],

@@ -4,6 +4,7 @@ import { isFeed, isStream, type Context, type Contract, type Entry, type Handler
 import type { Scoped } from "@warren/protocol/contract.ts"
 import type { Conversation } from "@warren/protocol/conversation.ts"
 import type { AuditLog } from "./audit/audit-log.ts"
+import { borrowed } from "./borrowed.ts"
 import type { Buckets } from "./buckets.ts"
 import { visitOf, type Visit } from "./visit.ts"
 import type { Watch } from "./watch.ts"
@@ -126,10 +127,12 @@ export class Gate {
     visit.call = name
     visit.subject = subjectOf(input)
     if (entry.scope === "open") return
-    const { scopes } = visit.who
+    const { scopes, limits } = visit.who
     this.count(visit)
-    if (!scopes.has(entry.scope)) {
-      throw new Fault("forbidden", `this needs the scope ${entry.scope}`, { hint: "use a token that has it" })
+    const isBound = limits?.namePrefix !== undefined
+    const needed = [entry.scope, ...(isBound ? borrowed(name, input) : [])].find((scope) => !scopes.has(scope))
+    if (needed !== undefined) {
+      throw new Fault("forbidden", `this needs the scope ${needed}`, { hint: "use a token that has it" })
     }
     if (isWorthNoting(entry)) this.#parts.audit.checkRoom()
   }

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto"
 import type { Clock } from "@warren/base/clock.ts"
+import { failpoint } from "@warren/base/failpoint.ts"
 import { Fault } from "@warren/base/fault.ts"
 import { isCall, type Context, type Contract, type Handlers } from "@warren/protocol/contract.ts"
 import type { Seal } from "./login/seal.ts"
@@ -54,7 +55,9 @@ async function once(
   }
   try {
     const answer = await handler(input, context)
+    failpoint("request/answered")
     await made.keep(mine, seal.close(answer as object))
+    failpoint("request/kept")
     return answer
   } catch (thrown) {
     await made.forget(mine)

@@ -2,6 +2,7 @@ import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject 
 import { chmod, mkdir, readFile, stat } from "node:fs/promises"
 import { join } from "node:path"
 import { writeFileAtomic } from "@warren/base/atomic-file.ts"
+import { failpoint } from "@warren/base/failpoint.ts"
 import { errnoOf, Fault } from "@warren/base/fault.ts"
 
 export interface SigningKey {
@@ -20,6 +21,7 @@ export async function openSigningKey(folder: string): Promise<SigningKey> {
   await mkdir(folder, { recursive: true, mode: 0o700 })
   const file = join(folder, "statement.key")
   const privateKey = (await readKey(file)) ?? (await makeKey(file))
+  failpoint("key/made")
   const publicKey = createPublicKey(privateKey)
   const text = publicKey.export({ type: "spki", format: "pem" })
   const publicFile = join(folder, "statement.pub")

@@ -1,6 +1,7 @@
 import type { ChildProcess } from "node:child_process"
 import { once } from "node:events"
 import type { Clock } from "@warren/base/clock.ts"
+import { failpoint } from "@warren/base/failpoint.ts"
 import { Fault } from "@warren/base/fault.ts"
 import type { Log } from "@warren/base/log.ts"
 import { backoffMs } from "@warren/base/retry.ts"
@@ -104,6 +105,7 @@ export class KeptProcess implements AsyncDisposable {
     this.#enter("starting")
     const child = this.#options.spawn()
     this.#child = child
+    failpoint("process/spawned")
     const gone = endOf(child)
     const ended = new AbortController()
     void gone.then(() => ended.abort())
@@ -135,6 +137,7 @@ export class KeptProcess implements AsyncDisposable {
       await this.#options.ready(AbortSignal.any([over, tooLong.signal]))
       if (over.aborted) return
       log("info", "process.ready", { name, pid: child.pid ?? 0 })
+      failpoint("process/ready")
       this.#enter("running")
     } catch {
       if (!over.aborted) child.kill("SIGKILL")

@@ -1,9 +1,12 @@
-import { lazy, Suspense, useEffect, type ReactElement } from "react"
+import { lazy, Suspense, useEffect, type ReactElement, type ReactNode } from "react"
 import { Route, Switch, useLocation } from "wouter"
 import { useAccount } from "./data/account.ts"
-import { followSessions } from "./data/sessions.ts"
+import { isOfRunner, trouble } from "./data/connection.ts"
+import { sessions, useLiveSessions } from "./data/sessions.ts"
+import { useStore } from "./data/store.ts"
 import { ConnectionBar } from "./frame/connection-bar.tsx"
 import { Frame } from "./frame/frame.tsx"
+import { RunnerAway } from "./frame/runner-away.tsx"
 import { Shortcuts } from "./frame/shortcuts.tsx"
 import { Join } from "./pages/join.tsx"
 import { Login } from "./pages/login.tsx"
@@ -32,14 +35,7 @@ export function App(): ReactElement {
 /** Everything for whoever has said who they are; the login page for whoever has not. */
 function SignedIn(): ReactElement {
   const account = useAccount()
-  const userId = account?.user.id
-  useEffect(() => {
-    if (userId === undefined) return
-    const leave = new AbortController()
-    // What ends it is being signed out, which shows by itself.
-    followSessions(leave.signal).catch(() => undefined)
-    return () => leave.abort()
-  }, [userId])
+  useLiveSessions(account?.user.id)
   if (account === undefined) return <Waiting>Connecting…</Waiting>
   if (account === null) return <Login />
   return (
@@ -47,14 +43,24 @@ function SignedIn(): ReactElement {
       <Shortcuts />
       <Suspense fallback={<Waiting>Loading…</Waiting>}>
         <Switch>
-          {places.map(({ path, title, page: Page }) => (
+          {places.map(({ path, title, page: Page, needsRunner = false }) => (
             <Route key={path} path={path}>
               <Titled title={title} />
-              <Page />
+              {needsRunner ? (
+                <WithRunner>
+                  <Page />
+                </WithRunner>
+              ) : (
+                <Page />
+              )}
             </Route>
           ))}
           <Route path="/s/:session/:tab?">
-            {({ session, tab }) => <SessionPage key={session} tab={tab} which={decodeURIComponent(session)} />}
+            {({ session, tab }) => (
+              <WithRunner>
+                <SessionPage key={session} tab={tab} which={decodeURIComponent(session)} />
+              </WithRunner>
+            )}
           </Route>
           <Route>
             <NotFound />
@@ -63,6 +69,13 @@ function SignedIn(): ReactElement {
       </Suspense>
     </Frame>
   )
+}
+
+/** What a runner has to tell; while it never has, what is the matter with it. */
+function WithRunner({ children }: { readonly children: ReactNode }): ReactNode {
+  const isKnown = useStore(sessions) !== undefined
+  const fault = useStore(trouble)
+  return isKnown || !isOfRunner(fault) ? children : <RunnerAway fault={fault} />
 }
 
 function Titled({ title }: { readonly title: string }): null {

@@ -9,18 +9,24 @@ export interface Place {
   readonly page: ComponentType
   /** In the sidebar and in the palette, if it has an icon. */
   readonly icon?: IconName
+  /** Without the user's runner there is nothing to show. */
+  readonly needsRunner?: boolean
   /** Only for those who manage users. */
   readonly isForAdmins?: boolean
 }
 
-/** Every page but those of a session. New ones are added here, and nowhere else. */
-export const places: readonly Place[] = [
+/** What a runner keeps. */
+const ofRunner: readonly Place[] = [
   { path: "/", title: "Warren", page: lazy(() => import("./pages/home.tsx")) },
   { path: "/new", title: "New session", page: lazy(() => import("./pages/new-session.tsx")) },
   { path: "/images", title: "Images", icon: "image", page: lazy(() => import("./pages/images.tsx")) },
   { path: "/workspaces", title: "Workspaces", icon: "box", page: lazy(() => import("./pages/workspaces.tsx")) },
   { path: "/secrets", title: "Secrets", icon: "key", page: lazy(() => import("./pages/secrets.tsx")) },
   { path: "/memories", title: "Memories", icon: "brain", page: lazy(() => import("./pages/memories.tsx")) },
+]
+
+/** What Warren itself knows: it is shown while there is no runner, too. */
+const ofWarren: readonly Place[] = [
   { path: "/settings", title: "Settings", icon: "gear", page: lazy(() => import("./pages/settings/account.tsx")) },
   { path: "/settings/account", title: "Account", page: lazy(() => import("./pages/settings/account.tsx")) },
   { path: "/settings/tokens", title: "Tokens", page: lazy(() => import("./pages/settings/tokens.tsx")) },
@@ -32,3 +38,6 @@ export const places: readonly Place[] = [
   { path: "/admin/invites", title: "Invites", page: lazy(() => import("./pages/admin/invites.tsx")) },
   { path: "/admin/audit", title: "Audit log", page: lazy(() => import("./pages/admin/audit.tsx")) },
 ]
+
+/** Every page but those of a session. New ones are added above, and nowhere else. */
+export const places: readonly Place[] = [...ofRunner.map((place) => ({ ...place, needsRunner: true })), ...ofWarren]

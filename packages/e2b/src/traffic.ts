@@ -39,6 +39,11 @@ export class Traffic {
     this.#envd = new EnvdDoor(parts)
   }
 
+  /** What can be asked of the program inside. */
+  get paths(): readonly string[] {
+    return this.#envd.paths
+  }
+
   /** Whether it is worth looking at, for those who look at everything that comes. */
   isMaybe(host: string, path: string, id: string | undefined): boolean {
     return id !== undefined || path === "/files" || sandboxHost.test(host)

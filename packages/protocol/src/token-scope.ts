@@ -41,3 +41,9 @@ export type CallScope = TokenScope | "open"
 export const defaultScopes: readonly TokenScope[] = TokenScope.options.filter(
   (scope) => scope !== "admin" && scope !== "account:write" && scope !== "metrics:read",
 )
+
+/** The same for one that sees only some sessions: what is about those, and nothing of its owner's besides. */
+export const boundScopes: readonly TokenScope[] = [
+  ...(["sessions:read", "sessions:write", "exec", "ports", "files:read", "files:write"] as const),
+  ...(["images:read", "chats:read", "chats:write", "runner:read", "account:read"] as const),
+]

@@ -46,6 +46,7 @@ import { sessionHandlers } from "./sessions/handlers.ts"
 import { sessionMigrations } from "./sessions/session-store.ts"
 import { snapshotMigrations } from "./sessions/snapshot-store.ts"
 import { browserHandlers, serviceHandlers } from "./services/handlers.ts"
+import { Installer } from "./services/installer.ts"
 import { Services } from "./services/services.ts"
 import { terminalHandlers } from "./terminals/handlers.ts"
 import { Terminals } from "./terminals/terminals.ts"
@@ -54,6 +55,7 @@ import { Tools } from "./tools/tools.ts"
 import { secretHandlers, Vault, vaultMigrations } from "./vault/vault.ts"
 import { workspaceHandlers } from "./workspaces/handlers.ts"
 import { plainDisk } from "./workspaces/disk.ts"
+import { emptyFolder } from "./workspaces/remove-tree.ts"
 import { workspaceMigrations } from "./workspaces/schema.ts"
 import { Workspaces } from "./workspaces/workspaces.ts"
 
@@ -122,6 +124,8 @@ export async function openUserPlane(options: UserPlaneOptions): Promise<LocalUse
   const [driver] = drivers
   for (const folder of ["shared", "tmp", "vault", "internal"])
     mkdirSync(join(root, folder), { recursive: true, mode: 0o700 })
+  // Nobody else is here: what is being made in it was being made by one that died.
+  await emptyFolder(join(root, "tmp"))
   await using scope = new Scope()
   const database = scope.use(
     new Database(join(root, "internal", "warren.db"), { migrations, now: () => clock.now(), busyMs }),
@@ -195,7 +199,7 @@ export async function openUserPlane(options: UserPlaneOptions): Promise<LocalUse
     ...databaseHandlers(userDatabase),
     ...tunnelHandlers(tunnels),
     ...terminalHandlers(terminals),
-    ...serviceHandlers(services),
+    ...serviceHandlers(services, new Installer({ sessions, terminals, recipes: options.recipes })),
     ...browserHandlers(services, sessions, clock),
   }
   const owned = scope.move()

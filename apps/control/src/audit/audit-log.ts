@@ -1,4 +1,5 @@
 import type { Clock } from "@warren/base/clock.ts"
+import { failpoint } from "@warren/base/failpoint.ts"
 import { Fault, messageOf } from "@warren/base/fault.ts"
 import type { Log } from "@warren/base/log.ts"
 import type { SigningKey } from "../signing-key.ts"
@@ -113,6 +114,7 @@ export class AuditLog implements AsyncDisposable {
     if (row?.seq !== seq) throw new Fault("not_found", `there is no entry ${seq}`)
     const checkpoint = signCheckpoint(this.#parts.key, { seq, hash: row.hash, time: this.#parts.clock.now() })
     await this.#parts.rows.truncate(checkpoint)
+    failpoint("audit/truncated")
     return checkpoint
   }
 
@@ -164,6 +166,7 @@ export class AuditLog implements AsyncDisposable {
       const rows = chained(this.#last, facts)
       try {
         await this.#parts.rows.add(rows)
+        failpoint("audit/added")
         this.#last = rows.at(-1)
         break
       } catch (failure) {
@@ -184,6 +187,7 @@ export class AuditLog implements AsyncDisposable {
     const { clock, head, entriesMax } = this.#parts
     if (!this.#last || clock.monotonic() - this.#headAt < auditLimits.headMs) return
     this.#headAt = clock.monotonic()
+    failpoint("audit/headed")
     head.write({ seq: this.#last.seq, hash: this.#last.hash, time: clock.now() })
     if (entriesMax > 0) await this.#forget(this.#last.seq)
   }

@@ -3,7 +3,7 @@ import { Fault } from "@warren/base/fault.ts"
 import { newId } from "@warren/base/id.ts"
 import type { Handlers, Received } from "@warren/protocol/contract.ts"
 import type { tokenCalls } from "@warren/protocol/control/tokens.ts"
-import { defaultScopes, type TokenScope } from "@warren/protocol/token-scope.ts"
+import { boundScopes, defaultScopes, type TokenScope } from "@warren/protocol/token-scope.ts"
 import { hashOf, newE2bSecret, newSecret } from "../secret.ts"
 import type { Store } from "../store/store.ts"
 import type { TokenRow } from "../store/tokens.ts"
@@ -44,10 +44,12 @@ function rowOf(
   now: number,
 ): TokenRow {
   const { limits, lifeMs, label } = input
+  // A token that sees only some sessions cannot make one that sees all.
+  const namePrefix = narrower(limits.namePrefix, who.limits?.namePrefix)
+  const unlessSaid = namePrefix === undefined ? defaultScopes : boundScopes
+  const scopes = scopesFor(input.scopes, who, unlessSaid)
   return {
-    ...{ id: newId("tok"), userId: who.user.id, hash, label, scopes: scopesFor(input.scopes, who).join(" ") },
-    // A token that sees only some sessions cannot make one that sees all.
-    namePrefix: narrower(limits.namePrefix, who.limits?.namePrefix),
+    ...{ id: newId("tok"), userId: who.user.id, hash, label, scopes: scopes.join(" "), namePrefix },
     sessionsMax: least(limits.sessionsMax, who.limits?.prefixSessionsMax),
     requestsPerMinute: least(limits.requestsPerMinute, who.requestsPerMinute.token),
     ...{ createdAt: now, expiresAt: lifeMs === undefined ? undefined : now + lifeMs, usedAt: undefined },
@@ -55,10 +57,14 @@ function rowOf(
 }
 
 /** Nobody hands out more than they have. */
-function scopesFor(wanted: readonly TokenScope[] | undefined, { scopes }: Principal): TokenScope[] {
+function scopesFor(
+  wanted: readonly TokenScope[] | undefined,
+  { scopes }: Principal,
+  unlessSaid: readonly TokenScope[],
+): TokenScope[] {
   const missing = wanted?.find((scope) => !scopes.has(scope))
   if (missing !== undefined) throw new Fault("forbidden", `you do not have the scope ${missing} yourself`)
-  return [...new Set(wanted ?? defaultScopes.filter((scope) => scopes.has(scope)))]
+  return [...new Set(wanted ?? unlessSaid.filter((scope) => scopes.has(scope)))]
 }
 
 function narrower(wanted: string | undefined, own: string | undefined): string | undefined {

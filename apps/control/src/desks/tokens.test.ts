@@ -36,6 +36,43 @@ describe("a token", () => {
     for (const scope of ["admin", "account:write", "metrics:read"]) expect(body.about.scopes).not.toContain(scope)
   })
 
+  test("that sees only some sessions has nothing of its owner's besides, unless its maker says so", async () => {
+    await using system = await TestControl.open()
+    const bound = { limits: { namePrefix: "ci-" } }
+    const { body } = await system.ask("/v1/tokens", { token: await system.ownerToken(), body: bound })
+    expect(body.about.scopes).toEqual(expect.arrayContaining(["sessions:write", "exec", "files:read", "ports"]))
+    const others = /^(workspaces|secrets|memories|database|access|account):|^(images|runner):write$|^admin$|^metrics/
+    expect(body.about.scopes.filter((scope: string) => others.test(scope))).toEqual(["account:read"])
+    const wide = await system.token(["sessions:write", "workspaces:write", "secrets:read"], bound)
+    const unbound = await system.token(["sessions:write"])
+    const borrowing = [
+      { workspace: "notes" },
+      { secrets: ["GITHUB_TOKEN"] },
+      { keys: [{ scope: "llm:openai" }] },
+      { workspace: "notes", secrets: ["GITHUB_TOKEN"] },
+    ]
+    for (const wishes of borrowing) {
+      const refused = await system.ask("/v1/sessions", { token: body.token, body: wishes })
+      expect([refused.status, refused.body.error.message]).toEqual([
+        403,
+        expect.stringMatching(/scope (workspaces:write|secrets:read)/),
+      ])
+      const byKey = await system.ask("/v1/sessions/by-key/a", { method: "PUT", token: body.token, body: wishes })
+      expect(byKey.status).toBe(403)
+      // Who was trusted with them by name, or with all sessions, gets as far as the runner.
+      for (const token of [wide, unbound]) {
+        expect((await system.ask("/v1/sessions", { token, body: wishes })).status).not.toBe(403)
+      }
+    }
+    const keys = { keys: [{ scope: "llm:openai" }] }
+    const changed = await system.ask(`/v1/sessions/${sessionId}`, { method: "PATCH", token: body.token, body: keys })
+    expect(changed.status).toBe(403)
+    expect(system.runner.statements.every(({ token }) => token !== body.about.id)).toBe(true)
+    // What is empty borrows nothing.
+    const nothing = { secrets: [], keys: [] }
+    expect((await system.ask("/v1/sessions", { token: body.token, body: nothing })).status).not.toBe(403)
+  })
+
   test("never gives more than its maker has", async () => {
     await using system = await TestControl.open()
     const maker = await system.token(["account:write", "exec"], { limits: { namePrefix: "ci-", sessionsMax: 2 } })

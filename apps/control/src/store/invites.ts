@@ -1,3 +1,4 @@
+import { failpoint } from "@warren/base/failpoint.ts"
 import { maybeNumber, maybeText, numberOf, textOf, type Sql, type SqlRow } from "./sql.ts"
 import { addUser, setCredential, type UserRow } from "./users.ts"
 
@@ -55,6 +56,7 @@ export class Invites {
       ...(isNew ? [addUser(user)] : []),
       ...(verifier === undefined ? [] : [setCredential(user.id, "password", { subject: "", verifier }, now)]),
     )
+    failpoint("invite/redeemed")
   }
 }
 

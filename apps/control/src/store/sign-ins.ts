@@ -1,3 +1,4 @@
+import { failpoint } from "@warren/base/failpoint.ts"
 import { numberOf, textOf, type Sql, type SqlRow } from "./sql.ts"
 import { bearerColumns, bearerOf, type Bearer } from "./tokens.ts"
 
@@ -34,6 +35,7 @@ export class SignIns {
       { sql: add, values: [id, userId, hash, method, address, createdAt, usedAt, expiresAt] },
       { sql: trim, values: [userId, userId, perUserMax] },
     )
+    failpoint("sign-in/added")
   }
 
   async byHash(hash: string): Promise<{ signIn: SignInRow; bearer: Bearer } | undefined> {

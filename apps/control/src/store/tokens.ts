@@ -1,3 +1,4 @@
+import { failpoint } from "@warren/base/failpoint.ts"
 import { maybeNumber, maybeText, numberOf, textOf, type Sql, type SqlRow } from "./sql.ts"
 import { quotaFrom, userOf, type UserRow } from "./users.ts"
 
@@ -54,6 +55,7 @@ export class Tokens {
     const limits = [token.namePrefix ?? null, token.sessionsMax ?? null, token.requestsPerMinute ?? null]
     const values = [id, hash, label, scopes, ...limits, createdAt, token.expiresAt ?? null, userId, tokensMax]
     const [added] = await this.#sql.write({ sql, values })
+    failpoint("token/added")
     return added === 1
   }
 

@@ -1,3 +1,4 @@
+import { failpoint } from "@warren/base/failpoint.ts"
 import type { z } from "zod"
 import type { Role } from "@warren/protocol/control/account.ts"
 import type { Quota, Route } from "@warren/protocol/control/users.ts"
@@ -35,6 +36,7 @@ export class Users {
 
   async add(user: UserRow): Promise<void> {
     await this.#sql.write(addUser(user))
+    failpoint("user/added")
   }
 
   async byId(id: string): Promise<UserRow | undefined> {

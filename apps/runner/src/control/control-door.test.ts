@@ -350,6 +350,11 @@ describe("a token that sees only some sessions", () => {
     expect(unthought.map(([name]) => name)).toEqual([])
   })
 
+  test("ends nothing that the others run in", async () => {
+    await using door = await Door.open(["ci-1", "other-1"])
+    await expect(door.ask("runner.shutdown", {}, ci)).rejects.toMatchObject({ code: "forbidden" })
+  })
+
   test("hears only of those", async () => {
     await using door = await Door.open()
     const statement = door.statement({ call: "session.follow", limits: ci })

@@ -13,10 +13,15 @@ type Handler = (input: unknown, context: Context) => unknown
 
 /** Calls that leave more sessions than there were. */
 const making = new Set(["session.create", "session.getOrCreate", "session.fork", "session.restore"])
-/** Calls about sessions that name none: a token that may see only some of them is told so. */
-const aboutAll = new Set([
-  ...["snapshot.list", "snapshot.delete", "tunnel.list", "tunnel.follow"],
-  ...["chat.list", "logs.read", "logs.follow", "access.read"],
+/** Calls that name no session and tell of none that is not theirs. What is not here is refused to a token that sees only some. */
+const apart = new Set([
+  ...["health.check", "session.list", "session.create", "session.getOrCreate", "pool.list"],
+  ...["image.list", "image.inspect", "image.pull", "image.import", "image.build", "image.make"],
+  ...["image.tag", "image.delete", "image.gc", "db.query", "db.execute"],
+  ...["workspace.create", "workspace.list", "workspace.get", "workspace.usage", "workspace.delete", "workspace.files"],
+  ...["workspace.stat", "workspace.mkdir", "workspace.move", "workspace.remove", "workspace.read", "workspace.write"],
+  ...["secrets.set", "secrets.list", "secrets.delete"],
+  ...["memory.add", "memory.list", "memory.search", "memory.get", "memory.delete"],
 ])
 /** Calls about a chat, which is some session's, or nobody's. */
 const aboutChat = new Set(["chat.get", "chat.messages"])
@@ -73,8 +78,8 @@ async function narrow(
   const field = sessionFieldOf(name)
   const which = input[field]
   if (typeof which !== "string") {
-    if (aboutAll.has(name)) throw new Fault("forbidden", "this token sees only some sessions: name one of them")
-    return input
+    if (apart.has(name) || aboutChat.has(name)) return input
+    throw new Fault("forbidden", "this token sees only some sessions: name one of them")
   }
   const session = await limits.find(which, context, namePrefix)
   const found = { ...input, [field]: session }

@@ -1,4 +1,5 @@
 import { failed, type AgentAdapter, type AgentEvent, type Prompt, type TurnEnd } from "@warren/agents/adapter.ts"
+import { failpoint } from "@warren/base/failpoint.ts"
 import { Fault, messageOf } from "@warren/base/fault.ts"
 import { newId } from "@warren/base/id.ts"
 import type { Log } from "@warren/base/log.ts"
@@ -130,12 +131,14 @@ export class Supervisor implements AsyncDisposable {
     const turn = new AbortController()
     // From now on it is one of those it works on, also while it waits for its channel.
     this.#open.set(prompt.messageId, turn)
+    failpoint("supervisor/prompted")
     this.#work(() => this.#channels.take(prompt.channel, () => this.#turn(prompt, turn.signal)))
   }
 
   async #turn(prompt: Prompt, signal: AbortSignal): Promise<void> {
     const turn = { turnId: newId("msg"), messageId: prompt.messageId, channel: prompt.channel }
     await this.#tell({ type: "message.create", turnId: turn.turnId, messageId: turn.messageId })
+    failpoint("supervisor/created")
     this.#show("thinking")
     const seen = await this.#parts.look.begin()
     const end = await this.#events(prompt, signal, async (event) => {
@@ -147,7 +150,9 @@ export class Supervisor implements AsyncDisposable {
       for (const message of toldOf(event, turn)) await this.#tell(message)
     })
     for (const message of await seen()) await this.#tell(message)
+    failpoint("supervisor/ending")
     await this.#tell(finalOf(end, turn))
+    failpoint("supervisor/ended")
     this.#open.delete(prompt.messageId)
     if (this.#open.size === 0) this.#show(this.#agent === "ready" ? "idle" : "error")
   }

@@ -4,7 +4,7 @@ import { readFeedSocket } from "@warren/sdk/feed-socket.ts"
 import { backoffMs, pause } from "@warren/sdk/pause.ts"
 import type { FeedRoute, Input, Item } from "@warren/sdk/routes.ts"
 import { http } from "./api.ts"
-import { noteFound, noteLost } from "./connection.ts"
+import { isOfRunner, noteFound, noteLost } from "./connection.ts"
 
 interface Following<R extends FeedRoute> {
   readonly route: R
@@ -36,10 +36,11 @@ export async function keepTrue<R extends FeedRoute>({ route, input, signal, read
       }
     } catch (thrown) {
       if (signal.aborted) break
-      const { code } = Fault.from(thrown)
-      if (code === "resync") after = undefined
-      else if (isWorthWaiting(code)) noteLost(name)
-      else throw thrown
+      const fault = Fault.from(thrown)
+      if (fault.code !== "resync" && !isWorthWaiting(fault.code)) throw thrown
+      if (fault.code !== "resync") noteLost(name, fault)
+      // A connection says nothing about whether there is a runner behind it; that something can be read does.
+      if (fault.code === "resync" || isOfRunner(fault)) after = undefined
     }
     await pause(backoffMs(++tries), signal).catch(() => undefined)
   }

@@ -72,7 +72,7 @@ export function useAsk<R extends CallRoute>(
 }
 
 /** Whoever is not signed in any more sees the login page, wherever they were. */
-function signedOut(failure: unknown): void {
+export function signedOut(failure: unknown): void {
   if (failure instanceof Fault && failure.code === "unauthenticated")
     void queries.invalidateQueries({ queryKey: ["GET /v1/login"] })
 }

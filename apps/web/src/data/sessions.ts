@@ -1,7 +1,10 @@
+import { Fault } from "@warren/base/fault.ts"
 import type { SessionInfo } from "@warren/sdk/session.ts"
-import { useMemo } from "react"
+import { useEffect, useMemo } from "react"
 import { http } from "./api.ts"
 import { keepTrue } from "./follow.ts"
+import { signedOut } from "./query.ts"
+import { noteFound, noteLost } from "./connection.ts"
 import { Store, useStore } from "./store.ts"
 
 export type Sessions = ReadonlyMap<string, SessionInfo>
@@ -11,8 +14,35 @@ const pageSize = 200
 /** Every session of the user, live; undefined until they are known. */
 export const sessions = new Store<Sessions | undefined>(undefined)
 
-/** Keeps the list true until the signal. */
-export function followSessions(signal: AbortSignal): Promise<void> {
+const looks = new Store(0)
+/** That they cannot be read, for a reason that waiting does not mend. */
+const unread = "sessions"
+
+/** Looks for them at once instead of in a while. */
+export function lookAgain(): void {
+  looks.set(looks.value + 1)
+}
+
+/** Keeps the list true for as long as that user is signed in. */
+export function useLiveSessions(userId: string | undefined): void {
+  const look = useStore(looks)
+  useEffect(() => {
+    if (userId === undefined) return
+    const leave = new AbortController()
+    followSessions(leave.signal).catch((thrown: unknown) => {
+      signedOut(thrown)
+      if (!leave.signal.aborted) noteLost(unread, Fault.from(thrown))
+    })
+    return () => {
+      leave.abort()
+      noteFound(unread)
+    }
+  }, [userId, look])
+  // Whoever signs in next must not see whose they were.
+  useEffect(() => () => sessions.set(undefined), [userId])
+}
+
+function followSessions(signal: AbortSignal): Promise<void> {
   return keepTrue({
     route: "GET /v1/sessions/events",
     input: {},

@@ -1,7 +1,9 @@
 import { useState, type ReactElement } from "react"
 import { Link, useLocation, useRoute } from "wouter"
 import type { Account } from "../data/account.ts"
+import { isOfRunner, trouble } from "../data/connection.ts"
 import { useSessions } from "../data/sessions.ts"
+import { useStore } from "../data/store.ts"
 import { Button } from "../parts/button.tsx"
 import { Icon } from "../parts/icon.tsx"
 import { places } from "../places.ts"
@@ -41,6 +43,7 @@ export function Sidebar({ account }: { readonly account: Account }): ReactElemen
 
 function SessionList(): ReactElement {
   const sessions = useSessions()
+  const fault = useStore(trouble)
   const [find, setFind] = useState("")
   const [, params] = useRoute("/s/:session/:tab?")
   const chosen = params?.session
@@ -63,6 +66,7 @@ function SessionList(): ReactElement {
         {shown?.map((session) => (
           <SessionLine isChosen={session.id === chosen || session.name === chosen} key={session.id} session={session} />
         ))}
+        {!shown && isOfRunner(fault) && <p className="line">Your runner is away.</p>}
         {shown?.length === 0 && <p className="line">{find ? "No session is called that." : "No sessions yet."}</p>}
       </nav>
     </>

@@ -19,7 +19,8 @@ const route = "GET /v1/images"
 /** Those whose recipes come with Warren, and what each is for. */
 const known = [
   ["base", "Debian with what programs are built with"],
-  ["agent", "base, with coding agents and VS Code"],
+  ["agent", "base, with compilers, Node and coding agents"],
+  ["editor", "agent, with VS Code for the browser"],
   ["desktop", "agent, with a screen and a browser"],
 ] as const
 

@@ -3,7 +3,8 @@ import { useCall } from "../data/query.ts"
 import { Button } from "../parts/button.tsx"
 import { Field, SelectField, TextField } from "../parts/field.tsx"
 import { Icon } from "../parts/icon.tsx"
-import { agentKinds, keysFor, wantsCommand, type AgentKind } from "../session/agent-wishes.ts"
+import { AgentFields } from "../session/agent-fields.tsx"
+import { keysFor } from "../session/agent-wishes.ts"
 import { useEmptySandbox } from "../session/empty-sandbox.ts"
 import { LimitFields } from "./new-session/limit-fields.tsx"
 import { NetworkField } from "./new-session/network-field.tsx"
@@ -46,7 +47,7 @@ function WishForm(): ReactElement {
   }
   return (
     <form className="form" onSubmit={send}>
-      <AgentFields secrets={secrets.data ? names : undefined} set={set} wishes={wishes} />
+      <WorkFields secrets={secrets.data ? names : undefined} set={set} wishes={wishes} />
       <details>
         <summary>
           <Icon name="chevron" size={12} /> The machine: image, network, limits
@@ -73,15 +74,14 @@ interface FieldsProps {
   set(changes: Partial<Wishes>): void
 }
 
-function AgentFields({
+function WorkFields({
   wishes,
   set,
   secrets,
 }: FieldsProps & { readonly secrets: readonly string[] | undefined }): ReactElement {
   const { agent, repo } = wishes
-  const about = agentKinds.find(([kind]) => kind === agent)?.[2]
-  const isKeyless =
-    secrets !== undefined && agent !== "none" && agent !== "scripted" && keysFor(agent, "", secrets).length === 0
+  const keys = keysFor(agent, "", secrets ?? [])
+  const isKeyless = secrets !== undefined && agent !== "none" && agent !== "scripted" && keys.length === 0
   return (
     <>
       {agent !== "none" && (
@@ -94,29 +94,7 @@ function AgentFields({
           value={wishes.prompt}
         />
       )}
-      <div className="columns">
-        <SelectField
-          name="Agent"
-          onChange={({ target }) => set({ agent: target.value as AgentKind })}
-          said={about}
-          value={agent}
-        >
-          {agentKinds.map(([kind, name]) => (
-            <option key={kind} value={kind}>
-              {name}
-            </option>
-          ))}
-        </SelectField>
-        {wantsCommand(agent) && (
-          <Field
-            name="Command"
-            onChange={({ target }) => set({ command: target.value })}
-            placeholder="opencode acp"
-            required
-            value={wishes.command}
-          />
-        )}
-      </div>
+      <AgentFields keys={keys} set={set} wish={wishes} />
       {isKeyless && (
         <p className="notice">
           <Icon name="warning" size={14} /> No key for a model is set yet: add the secret ANTHROPIC_API_KEY or

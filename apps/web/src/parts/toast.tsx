@@ -2,6 +2,7 @@ import { Fault } from "@warren/base/fault.ts"
 import type { ReactElement } from "react"
 import { Store, useStore } from "../data/store.ts"
 import { Button } from "./button.tsx"
+import { sentence } from "./sentence.ts"
 
 interface Toast {
   readonly id: number
@@ -51,8 +52,4 @@ export function Toasts(): ReactElement {
       ))}
     </div>
   )
-}
-
-function sentence(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1)
 }

@@ -1,7 +1,7 @@
 import type { Input } from "@warren/sdk/routes.ts"
 
 export type AgentSpec = Input<"POST /v1/sessions/{session}/agent">["spec"]
-type Key = NonNullable<Input<"POST /v1/sessions">["keys"]>[number]
+export type Key = NonNullable<Input<"POST /v1/sessions">["keys"]>[number]
 
 /** The kinds of agents a person chooses from. */
 export const agentKinds = [
@@ -15,27 +15,44 @@ export const agentKinds = [
 
 export type AgentKind = (typeof agentKinds)[number][0]
 
-/** What has to be said besides the kind. */
-export function wantsCommand(kind: AgentKind): boolean {
-  return kind === "acp" || kind === "command"
+/** What stands in a form about an agent. */
+export interface AgentWish {
+  readonly agent: AgentKind
+  /** The program and its arguments; empty for the usual one. */
+  readonly command: string
+  /** In order, between spaces or commas; empty for those that fit the keys. */
+  readonly models: string
 }
 
-export function specOf(kind: AgentKind, line: string): AgentSpec | undefined {
-  const [cmd = "", ...args] = line.trim().split(/\s+/)
-  switch (kind) {
+/** What the program is called if nobody says otherwise; those without one have to be told. */
+export const usualPrograms: Readonly<Partial<Record<AgentKind, string>>> = { opencode: "opencode", claude: "claude" }
+
+export function specOf({ agent, command, models }: AgentWish, keys: readonly Key[]): AgentSpec | undefined {
+  const [cmd = usualPrograms[agent] ?? "", ...args] = words(command)
+  switch (agent) {
     case "none":
       return undefined
     case "scripted":
       return { adapter: "scripted" }
     case "opencode":
-      return { adapter: "opencode" }
+      return { adapter: "opencode", cmd, models: models.trim() === "" ? usualModels(keys) : words(models) }
     case "claude":
-      return { adapter: "command", cmd: "claude", speaks: "claude" }
+      return { adapter: "command", cmd, args, speaks: "claude" }
     case "acp":
       return { adapter: "acp", cmd, args }
     case "command":
       return { adapter: "command", cmd, args }
   }
+}
+
+/** A model that can be asked with each of the keys. */
+export function usualModels(keys: readonly Key[]): string[] {
+  const known = { "llm:anthropic": "anthropic/claude-sonnet-4-5", "llm:openai": "openai/gpt-5" } as const
+  return Object.entries(known).flatMap(([scope, model]) => (keys.some((key) => key.scope === scope) ? [model] : []))
+}
+
+function words(text: string): string[] {
+  return text.split(/[\s,]+/).filter(Boolean)
 }
 
 /** The keys an agent can use without seeing them: those whose secrets are there. */

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto"
 import { existsSync, mkdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
+import { failpoint } from "@warren/base/failpoint.ts"
 import { Fault } from "@warren/base/fault.ts"
 import type { Log } from "@warren/base/log.ts"
 import { Scope } from "@warren/base/scope.ts"
@@ -156,10 +157,13 @@ export class OciDriver implements Driver, Snapshotting, Layering, Keeping {
         this.#parts.cgroups.make(spec.id, spec.limits)
         this.#grouped.add(spec.id)
         await layer
+        failpoint("driver/layered")
         // What the sandbox it begins with was running as is nothing of this one.
         if (spec.from) this.#store.clearRunning(spec.id)
         await owners.fill(places, spec, idBase)
+        failpoint("driver/filled")
         this.#store.complete({ spec, idBase, ...slot }, writeEtc)
+        failpoint("driver/recorded")
         signal.throwIfAborted()
       } catch (failure) {
         await this.#end(spec.id, undefined)
@@ -190,9 +194,11 @@ export class OciDriver implements Driver, Snapshotting, Layering, Keeping {
           answer.catch(noop)
         })
         process = started
+        failpoint("driver/launched")
         // Before it counts as running: one that is found running has its network.
         if (record.slot !== undefined) await this.#parts.bridge.connect(connected(record, record.slot), started)
         this.#store.setRunning(id, { pid: started.pid, startTicks: started.startTicks })
+        failpoint("driver/running")
         const live = this.#liveOf(record, started, await (answer ?? hold(socket, signal)))
         const posture = measure(started.pid, cgroup, [])
         const expected = {
@@ -209,6 +215,7 @@ export class OciDriver implements Driver, Snapshotting, Layering, Keeping {
           throw new Fault("unavailable", `the sandbox is not as isolated as asked for: ${missing.join("; ")}`)
         }
         signal.throwIfAborted()
+        failpoint("driver/measured")
         this.#live.set(id, live)
         return live.sandbox
       } catch (failure) {
@@ -237,6 +244,7 @@ export class OciDriver implements Driver, Snapshotting, Layering, Keeping {
         await this.#end(id, process, record)
         await volume.remove(folder)
       }
+      failpoint("driver/destroyed")
       if (record) this.#parts.owners.ranges.give(record.idBase)
       if (record?.slot !== undefined) await this.#parts.bridge.give(record.slot)
     })
@@ -331,6 +339,7 @@ export class OciDriver implements Driver, Snapshotting, Layering, Keeping {
     const process = this.#running(id)
     try {
       if (process) {
+        failpoint("driver/adopting")
         // Its runner may have died while it was paused; nobody else would ever thaw it.
         this.#parts.cgroups.find(id).thaw()
         const patience = AbortSignal.any([signal, AbortSignal.timeout(adoptMs)])
@@ -386,6 +395,7 @@ export class OciDriver implements Driver, Snapshotting, Layering, Keeping {
       // There is no group any more.
     }
     await this.#parts.launcher.kill(process, cgroup.folders, killMs)
+    failpoint("driver/killed")
     if (cgroup.folders.length === 0) await this.#endStrays(id)
     this.#live.get(id)?.release()
     this.#live.delete(id)

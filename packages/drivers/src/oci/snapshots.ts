@@ -1,5 +1,6 @@
 import { existsSync, readdirSync } from "node:fs"
 import { join } from "node:path"
+import { failpoint } from "@warren/base/failpoint.ts"
 import { Fault } from "@warren/base/fault.ts"
 import { isId } from "@warren/base/id.ts"
 import type { Graft, SandboxId, SandboxSpec, SnapshotId } from "../sandbox-spec.ts"
@@ -26,6 +27,7 @@ export class Snapshots {
     if (existsSync(folder))
       throw new Fault("conflict", "there is a snapshot with that id", { subject: `snapshot:${as}` })
     await this.#volume.snapshot(this.#store.places(id).folder, folder, record.spec.limits.diskBytes)
+    failpoint("driver/snapshot")
   }
 
   /** The folder of a new sandbox that begins with `spec.from`. Not whole before it has a record of its own. */

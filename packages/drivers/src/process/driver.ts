@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto"
 import { existsSync, mkdirSync } from "node:fs"
 import { join } from "node:path"
+import { failpoint } from "@warren/base/failpoint.ts"
 import { Fault, messageOf } from "@warren/base/fault.ts"
 import type { Log } from "@warren/base/log.ts"
 import { Scope } from "@warren/base/scope.ts"
@@ -141,6 +142,7 @@ export class ProcessDriver implements Driver {
       const idBase = this.#ranges.take()
       try {
         this.#store.complete({ spec, idBase }, (places) => fillFolder(places, this.#owner(idBase)))
+        failpoint("confine/recorded")
         signal.throwIfAborted()
       } catch (failure) {
         await removeFolder(this.#store.places(spec.id).folder)
@@ -190,6 +192,7 @@ export class ProcessDriver implements Driver {
     return this.#turns.take(id, async () => {
       const record = this.#store.record(id)
       await this.#end(id, record?.idBase, this.#live.get(id)?.keeper ?? this.#store.running(id))
+      failpoint("confine/ended")
       if (this.#store.has(id)) await removeFolder(this.#store.places(id).folder)
       if (record) this.#ranges.give(record.idBase)
     })
@@ -251,7 +254,9 @@ export class ProcessDriver implements Driver {
     const confined: Confined = await startConfined(this.#request(spec, idBase, cgroups), onListening, signal)
     try {
       const held = await (hold ?? this.#hold(spec.id, signal))
+      failpoint("confine/started")
       this.#store.setRunning(spec.id, confined.keeper)
+      failpoint("confine/running")
       confined.keep()
       return { ...confined, hold: held }
     } catch (failure) {

@@ -95,12 +95,16 @@ function changes(on: On, parts: ApiParts): void {
 
 function connect(parts: ApiParts): Parameters<On>[1] {
   const { sandboxes } = parts
-  return async ({ plane, id, json, c }) => {
+  return async ({ plane, key, id, json, c }) => {
     const { timeout, memory } = await json(Connect)
     const sandbox = await sandboxes.get(plane, id)
     const life = timeout ?? sandbox.settings.timeoutS
-    if (!isPaused(sandbox)) return c.json(told(parts, await sandboxes.extend(plane, sandbox, life)), 200)
-    return c.json(told(parts, await sandboxes.resume(plane, sandbox, life, memory === false)), 201)
+    const session = isPaused(sandbox)
+      ? await sandboxes.resume(plane, sandbox, life, memory === false)
+      : await sandboxes.extend(plane, sandbox, life)
+    // What opens a sandbox does so in the name of the key that made it: another is told it only if it may run programs there itself.
+    if (sandbox.settings.key !== key) await plane.call("process.list", { session: session.id })
+    return c.json(told(parts, session), isPaused(sandbox) ? 201 : 200)
   }
 }
 

@@ -52,6 +52,11 @@ export class EnvdDoor {
     this.#watchers = new Watchers(parts.clock)
   }
 
+  /** Every path there is something at. */
+  get paths(): readonly string[] {
+    return ["/health", "/files", "/metrics", "/envs", ...Object.keys(this.#unary), ...Object.keys(streams)]
+  }
+
   async answer(asked: EnvdAsked): Promise<Response> {
     const { path, request } = asked
     if (request.method === "OPTIONS") return new Response(null, { status: 204 })

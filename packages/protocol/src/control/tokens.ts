@@ -54,7 +54,7 @@ export const tokenCalls = contract({
         .optional()
         .meta({
           description:
-            "Everything but `account:write`, `metrics:read` and `admin` unless said; never more than the asker has.",
+            "Everything but `account:write`, `metrics:read` and `admin` unless said, and with a `namePrefix` only what is about sessions; never more than the asker has.",
           examples: [["sessions:read", "sessions:write", "exec"]],
         }),
       limits: TokenLimits.default({}),

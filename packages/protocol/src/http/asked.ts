@@ -4,6 +4,7 @@ import type { Log } from "@warren/base/log.ts"
 import type { Context as HonoContext } from "hono"
 import type { ContentfulStatusCode } from "hono/utils/http-status"
 import type { Entry } from "../contract.ts"
+import { wireFault } from "../fault.ts"
 
 /** One request on its way to its handler. */
 export interface Asked<E extends Entry> {
@@ -22,6 +23,12 @@ interface How {
   /** The request's unless given. */
   readonly signal?: AbortSignal
   readonly collects?: boolean
+}
+
+/** A fault that is told on a socket, with what it takes to find it in a log. */
+export function toldFault(c: HonoContext, fault: Fault): ReturnType<typeof wireFault> & { requestId?: string } {
+  const requestId = c.get("requestId") as string | undefined
+  return { ...wireFault(fault), ...(requestId === undefined ? {} : { requestId }) }
 }
 
 export function respond(c: HonoContext, fault: Fault, status: number = faultCodes[fault.code].status): Response {

@@ -2,8 +2,7 @@ import { upgradeWebSocket } from "@hono/node-server"
 import { Fault, messageOf } from "@warren/base/fault.ts"
 import type { WebSocket } from "ws"
 import type { Feed, Numbered } from "../contract.ts"
-import { wireFault } from "../fault.ts"
-import type { Asked } from "./asked.ts"
+import { toldFault, type Asked } from "./asked.ts"
 
 const heartbeatMs = 15_000
 
@@ -35,7 +34,7 @@ async function tell(socket: WebSocket, { entry, ask, name, log, c }: Asked<Feed>
     if (gone.signal.aborted) return
     const fault = Fault.from(thrown)
     if (fault.code === "internal") log("error", "http.bug", { path: c.req.path, message: messageOf(thrown) })
-    await send(socket, { fault: wireFault(fault) })
+    await send(socket, { fault: toldFault(c, fault) })
     socket.close(1011)
   }
 }

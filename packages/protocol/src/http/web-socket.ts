@@ -6,10 +6,9 @@ import { decodeJson, frameLimits, streamTags } from "@warren/base/frame.ts"
 import { WebSocketServer, type RawData, type WebSocket } from "ws"
 import type { Stream } from "../contract.ts"
 import type { Conversation } from "../conversation.ts"
-import { wireFault } from "../fault.ts"
 import { ServedStream, type Line } from "../rpc/served-stream.ts"
 import { rpcLimits } from "../rpc/wire.ts"
-import type { Asked } from "./asked.ts"
+import { toldFault, type Asked } from "./asked.ts"
 
 /** What the HTTP server needs to hand WebSockets to `routes`. Disposing it cuts those that are open. */
 export class WebSockets implements Disposable {
@@ -132,7 +131,7 @@ class Talk {
       this.#asked.log("error", "http.bug", { path: this.#asked.c.req.path, message: messageOf(thrown), stack })
     }
     if (this.#socket.readyState !== this.#socket.OPEN) return
-    this.#socket.send(JSON.stringify({ fault: wireFault(fault) }))
+    this.#socket.send(JSON.stringify({ fault: toldFault(this.#asked.c, fault) }))
     this.#socket.close(1011)
   }
 }

@@ -129,7 +129,8 @@ export class RpcConnection<C extends Contract> implements AsyncDisposable {
   /** Cancels what runs, waits until it has stopped, closes. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosing = true
-    this.#abortAll(gone())
+    // Nobody has cancelled anything: whoever waits may ask who comes next.
+    this.#abortAll(closing())
     await Promise.all(this.#settled)
     this.#channel.close()
   }

@@ -124,7 +124,7 @@ export const imageCalls = contract({
     scope: "images:write",
     http: "POST /v1/images/make",
     doc: "Make an image whose recipe comes with Warren, and those it stands on.",
-    in: z.object({ name: z.enum(["base", "agent", "desktop"]) }),
+    in: z.object({ name: z.enum(["base", "agent", "editor", "desktop"]) }),
     each: ImageProgress,
   },
   "image.tag": {

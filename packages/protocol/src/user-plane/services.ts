@@ -1,5 +1,6 @@
 import { z } from "zod"
 import { contract } from "../contract.ts"
+import { TerminalName } from "./terminals.ts"
 
 const session = z
   .string()
@@ -46,6 +47,14 @@ export const serviceCalls = contract({
     in: z.object({ session, name: ServiceName }),
     out: Service,
     timeoutMs: 90_000,
+  },
+  "service.install": {
+    since: 1,
+    scope: "exec",
+    http: "POST /v1/sessions/{session}/services/{name}/install",
+    doc: "Fetch the program of a service into a session whose image lacks it. That goes on in a terminal, which says how it goes and ends with 0 when it is there. The editor can be had so; the others say how they are had.",
+    in: z.object({ session, name: ServiceName }),
+    out: z.object({ terminal: TerminalName }),
   },
   "service.list": {
     since: 1,

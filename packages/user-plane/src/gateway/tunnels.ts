@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto"
 import type { Clock } from "@warren/base/clock.ts"
+import { failpoint } from "@warren/base/failpoint.ts"
 import { Fault } from "@warren/base/fault.ts"
 import { newId } from "@warren/base/id.ts"
 import type { Database } from "@warren/base/sqlite/database.ts"
@@ -54,6 +55,7 @@ export class Tunnels implements AsyncDisposable {
       ...{ path: `${prefixOf(session, name)}/`, label: labelOf(session, name) },
     }
     this.#store.add({ tunnel, tokenHash: token === undefined ? undefined : hashOf(token) })
+    failpoint("tunnel/noted")
     const kept = this.#store.find(session, name)
     if (!kept) throw new Fault("internal", "a tunnel that was written down is not there")
     this.#known.set(keyOf(tunnel), kept)

@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto"
 import type { Clock } from "@warren/base/clock.ts"
+import { failpoint } from "@warren/base/failpoint.ts"
 import { Fault, messageOf } from "@warren/base/fault.ts"
 import { retry } from "@warren/base/retry.ts"
 import type { Bell } from "./bell.ts"
@@ -82,6 +83,7 @@ export class Joining {
     try {
       const tell = teller.tell.bind(teller)
       const found = await provision(agent.wishes, stay.bench, (step) => tell([{ type: "provision", ...step }]), signal)
+      failpoint("agent/provisioned")
       store.transaction(() => store.setProvisioned(session, agent.wishes, found))
     } catch (failure) {
       if (!signal.aborted) teller.show("error", messageOf(failure))
@@ -115,8 +117,10 @@ export class Joining {
       store.setToken(session, token)
       store.beginLink(session, undefined)
     })
+    failpoint("agent/tokened")
     const { spec, provisioned } = store.agent(session) ?? {}
     if (!spec || !provisioned) throw new Fault("not_found", "the session has no agent")
     line.follow(await stay.launch({ spec, token, provisioned }, signal))
+    failpoint("agent/launched")
   }
 }

@@ -1,4 +1,5 @@
 import type { Clock } from "@warren/base/clock.ts"
+import { failpoint } from "@warren/base/failpoint.ts"
 import { Fault, messageOf } from "@warren/base/fault.ts"
 import type { Log } from "@warren/base/log.ts"
 import type { Bell } from "./bell.ts"
@@ -150,6 +151,7 @@ export class PromptQueue {
       const sent = shownPrompt(store.move(session, prompt.id, "send"))
       return [...collected, { type: "prompt", prompt: sent } satisfies Item]
     })
+    failpoint("prompt/sent")
     teller.tell(items)
     teller.show("thinking")
     line.flush()

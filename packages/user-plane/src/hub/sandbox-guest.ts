@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises"
 import type { Duplex } from "node:stream"
 import { streamTags } from "@warren/base/frame.ts"
+import { failpoint } from "@warren/base/failpoint.ts"
 import { Fault, messageOf } from "@warren/base/fault.ts"
 import type { Sandbox } from "@warren/drivers/driver.ts"
 import { ask } from "@warren/drivers/init/ask.ts"
@@ -62,6 +63,7 @@ export class SandboxGuest implements Guest {
       })
     })
     try {
+      failpoint("agent/spawned")
       const operation = await attach(sandbox, pid, 0)
       const guest = new SandboxGuest(sandbox, pid, operation, true)
       await operation.write(bootstrapFrame(how.bootstrap))

@@ -1,4 +1,5 @@
 import type { Clock } from "@warren/base/clock.ts"
+import { failpoint } from "@warren/base/failpoint.ts"
 import { Fault } from "@warren/base/fault.ts"
 import { newId } from "@warren/base/id.ts"
 import type { Log } from "@warren/base/log.ts"
@@ -90,7 +91,8 @@ export class SessionHub implements AsyncDisposable {
       status,
       ...(detail === undefined ? {} : { detail }),
       isConnected: this.line.isTogether,
-      models,
+      // One that does not say which it has can be asked for those it was given.
+      models: models.length > 0 ? models : modelsOf(spec),
       channels: store.channels(session),
       prompts: store.openPrompts(session).map(shownPrompt),
       questions: store.questions(session),
@@ -104,7 +106,11 @@ export class SessionHub implements AsyncDisposable {
     const { store, session, clock, places } = this.#parts
     const known = store.agent(session)
     const isOther = JSON.stringify([known?.spec, known?.wishes]) !== JSON.stringify([spec, wishes])
-    if (isOther) store.transaction(() => store.putAgent(session, spec, wishes, clock.now()))
+    if (isOther) {
+      store.transaction(() => store.putAgent(session, spec, wishes, clock.now()))
+      this.#teller.tell([{ type: "models", models: modelsOf(spec) }])
+    }
+    failpoint("agent/noted")
     // OpenCode takes another configuration while it runs, between turns: nothing it does or remembers is lost.
     const areOpenCode = known?.spec.adapter === "opencode" && spec.adapter === "opencode"
     const isSameWork = JSON.stringify(known?.wishes) === JSON.stringify(wishes)
@@ -142,6 +148,7 @@ export class SessionHub implements AsyncDisposable {
       ]
       return { record: made, items: told }
     })
+    failpoint("prompt/queued")
     this.#teller.tell(items)
     if (mode === "steer") this.abort(false, messageId)
     this.#bell.ring()
@@ -270,4 +277,8 @@ function partsOf(text: string, { attachments = [] }: PromptRecord["wishes"]) {
     return { type: "file" as const, name, mediaType: mime, ...(path === undefined ? { url } : { path }) }
   })
   return [{ type: "text" as const, text }, ...files]
+}
+
+function modelsOf(spec: AgentSpec | undefined): string[] {
+  return spec?.adapter === "opencode" ? spec.models : []
 }

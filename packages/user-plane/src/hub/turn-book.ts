@@ -1,4 +1,5 @@
 import type { Clock } from "@warren/base/clock.ts"
+import { failpoint } from "@warren/base/failpoint.ts"
 import { Fault } from "@warren/base/fault.ts"
 import { newId } from "@warren/base/id.ts"
 import type { HubUp } from "@warren/protocol/hub/messages.ts"
@@ -40,16 +41,20 @@ export class TurnBook {
 
   /** What a supervisor says: its effect and that it was heard are one. */
   take(message: HubUp, note: () => void): Item[] {
+    failpoint("turn/heard")
     const isPart = message.type.startsWith("message.part")
     const work = (): Item[] => {
       note()
       return this.#apply(message)
     }
-    return this.#parts.store.transaction(work, isPart ? "kill" : "power cut")
+    const items = this.#parts.store.transaction(work, isPart ? "kill" : "power cut")
+    failpoint("turn/stored")
+    return items
   }
 
   /** Ends a prompt, once; whoever comes second changes nothing. */
   end(promptId: string, ending: TurnEnding): Item[] {
+    failpoint("turn/ending")
     return this.#parts.store.transaction(() => this.#end(promptId, ending))
   }
 

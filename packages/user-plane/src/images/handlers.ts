@@ -88,6 +88,8 @@ export function imageHandlers(parts: ImageParts): Handlers<Calls> {
       return done
     },
     "image.delete": async ({ name }) => {
+      // What waits for somebody is no reason to keep it.
+      await parts.pool.release(images.resolve(name))
       images.delete(name)
       return done
     },

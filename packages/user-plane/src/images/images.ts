@@ -1,4 +1,5 @@
 import { systemClock, type Clock } from "@warren/base/clock.ts"
+import { failpoint } from "@warren/base/failpoint.ts"
 import { Fault } from "@warren/base/fault.ts"
 import type { Log } from "@warren/base/log.ts"
 import { timed } from "@warren/base/log.ts"
@@ -251,6 +252,7 @@ export class Images implements AsyncDisposable {
         subject: `image:${image.id}`,
       })
     }
+    failpoint("image/unnaming")
     for (const one of names) this.store.catalog.unname(one)
   }
 
@@ -282,8 +284,10 @@ export class Images implements AsyncDisposable {
     const { id, manifest, config } = image
     if (!this.store.catalog.image(id)) {
       const layers = await this.#topped(image.layers.toReversed(), (made) => pins.add(made), signal)
+      failpoint("image/complete")
       this.store.catalog.addImage({ id, manifest, config, layers, madeAt: this.#clock.now() }, names)
     } else for (const name of names) this.store.catalog.name(name, id)
+    failpoint("image/named")
     return id
   }
 

@@ -1,7 +1,6 @@
-import { createWriteStream, type WriteStream } from "node:fs"
-import { mkdtemp, rm } from "node:fs/promises"
-import { once } from "node:events"
+import { mkdtemp, open, rm, type FileHandle } from "node:fs/promises"
 import { join } from "node:path"
+import { errnoOf, Fault } from "@warren/base/fault.ts"
 import type { Conversation } from "@warren/protocol/conversation.ts"
 
 /** What is done with a file that was sent. */
@@ -10,19 +9,20 @@ export type Work<Told> = (file: string, tell: (told: Told) => void, signal: Abor
 /** A file that comes in, and what is told while something is made of it. */
 export class Intake<Told extends object> implements Conversation<{ op: "eof" }, Told> {
   readonly #folder: string
-  readonly #file: WriteStream
+  readonly #file: FileHandle
   readonly #work: Work<Told>
   readonly #signal: AbortSignal
   readonly #stop = new AbortController()
   readonly #told: Told[] = []
+  #written: Promise<void> = Promise.resolve()
   #working: Promise<void> | undefined
   #isDone = false
   #failure: { readonly thrown: unknown } | undefined
   #wake: (() => void) | undefined
 
-  private constructor(folder: string, work: Work<Told>, signal: AbortSignal) {
+  private constructor(folder: string, file: FileHandle, work: Work<Told>, signal: AbortSignal) {
     this.#folder = folder
-    this.#file = createWriteStream(join(folder, "file"), { mode: 0o600 })
+    this.#file = file
     this.#work = work
     this.#signal = AbortSignal.any([signal, this.#stop.signal])
     this.#signal.addEventListener("abort", () => this.#fail(this.#signal.reason), { once: true })
@@ -33,7 +33,8 @@ export class Intake<Told extends object> implements Conversation<{ op: "eof" }, 
     work: Work<Told>,
     signal: AbortSignal,
   ): Promise<Intake<Told>> {
-    return new Intake(await mkdtemp(join(scratch, "intake-")), work, signal)
+    const folder = await mkdtemp(join(scratch, "intake-"))
+    return new Intake(folder, await open(join(folder, "file"), "wx", 0o600), work, signal)
   }
 
   async next(): Promise<Told | undefined> {
@@ -51,21 +52,34 @@ export class Intake<Told extends object> implements Conversation<{ op: "eof" }, 
     this.#working ??= this.#begin()
   }
 
-  async write(bytes: Uint8Array): Promise<void> {
-    if (!this.#file.write(Buffer.from(bytes))) await once(this.#file, "drain", { signal: this.#signal })
+  /** One after the other. A stream to a file would end the process when somebody leaves while it writes. */
+  write(bytes: Uint8Array): Promise<void> {
+    this.#written = this.#written.then(() => this.#append(bytes))
+    this.#written.catch(() => undefined)
+    return this.#written
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#stop.abort()
-    this.#file.destroy()
     await this.#working
+    await this.#file.close()
     await rm(this.#folder, { recursive: true, force: true })
+  }
+
+  async #append(bytes: Uint8Array): Promise<void> {
+    this.#signal.throwIfAborted()
+    try {
+      await this.#file.appendFile(bytes)
+    } catch (cause) {
+      if (errnoOf(cause) !== "ENOSPC" && errnoOf(cause) !== "EDQUOT") throw cause
+      throw new Fault("limit", "what was sent does not fit on the disk", { cause })
+    }
   }
 
   async #begin(): Promise<void> {
     try {
-      this.#file.end()
-      await once(this.#file, "close", { signal: this.#signal })
+      await this.#written
+      this.#signal.throwIfAborted()
       await this.#work(join(this.#folder, "file"), (told) => this.#tell(told), this.#signal)
       this.#isDone = true
     } catch (thrown) {

@@ -3,6 +3,7 @@ import { mkdirSync, readdirSync, renameSync } from "node:fs"
 import { mkdir, mkdtemp, rename, rm, stat } from "node:fs/promises"
 import { join, relative } from "node:path"
 import { promisify } from "node:util"
+import { failpoint } from "@warren/base/failpoint.ts"
 import type { Log } from "@warren/base/log.ts"
 import { Scope } from "@warren/base/scope.ts"
 import { holdLock } from "@warren/base/single-instance.ts"
@@ -142,6 +143,7 @@ export class LayerStore implements AsyncDisposable {
     const { images, layers } = this.catalog.forget((digest) => this.#pins.has(digest), now - stepsMs)
     // At once, before anybody who misses one of them could have made it again.
     for (const digest of layers) renameSync(this.#place(digest), join(draft.path, hexOf(digest)))
+    failpoint("image/forgotten")
     const blobs: string[] = []
     for (const name of readdirSync(join(this.#options.root, "blobs"))) {
       const path = join(this.#options.root, "blobs", name)
@@ -183,7 +185,9 @@ export class LayerStore implements AsyncDisposable {
     pin([record.digest])
     const known = this.catalog.layer(record.digest)
     if (known) return known
+    failpoint("layer/settled")
     renameSync(folder, this.#place(record.digest))
+    failpoint("layer/placed")
     this.catalog.addLayer(record)
     return record
   }

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto"
+import { failpoint } from "@warren/base/failpoint.ts"
 import { Fault } from "@warren/base/fault.ts"
 import { isCall, type Context, type Contract, type Handlers } from "@warren/protocol/contract.ts"
 import type { MadeStore } from "./made.ts"
@@ -50,7 +51,9 @@ class Once {
     }
     return this.#first(id, asked, async () => {
       const answer = await handler(input, context)
+      failpoint("once/done")
       this.#store.put(caller.name, key, { asked, answer: JSON.stringify(answer) })
+      failpoint("once/kept")
       return answer
     })
   }

@@ -106,6 +106,19 @@ describe("the pool", () => {
     expect(engine.found).toMatchObject({ waiting: 0, removed: 0 })
   })
 
+  test("holds nobody's workspace, and lets go of an image that is to go", async () => {
+    const engine = await home.open({ poolBytes: 16 * megabyte, poolLeast: 0 })
+    const network = { mode: "none" } as const
+    for (const n of [1, 2])
+      expect((await create(engine, { network, workspace: "mine" })).acquireSource, `${n}`).toBe("cold")
+    await create(engine, { network })
+    await eventually(() => ready(engine) > 0)
+    expect(engine.store.sandboxes().filter(({ plan, owner }) => owner === "pool" && plan.workspace)).toEqual([])
+    await engine.pool.release("host")
+    expect(engine.store.sandboxes().filter(({ owner }) => owner === "pool")).toEqual([])
+    expect(engine.pool.list()).toEqual([])
+  })
+
   test("a name that is taken costs nobody a sandbox", async () => {
     const engine = await home.open({ poolBytes: 16 * megabyte, poolLeast: 1 })
     await eventually(() => ready(engine) === 1)

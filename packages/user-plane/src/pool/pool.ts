@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs"
 import type { Clock } from "@warren/base/clock.ts"
+import { failpoint } from "@warren/base/failpoint.ts"
 import { messageOf } from "@warren/base/fault.ts"
 import type { Log } from "@warren/base/log.ts"
 import { ask } from "@warren/drivers/init/ask.ts"
@@ -40,6 +41,8 @@ class Shelf {
   readonly ready: Live[] = []
   filling = 0
   failures = 0
+  /** Nobody asks for its plan any more. */
+  isGivenUp = false
   hits = 0
   misses = 0
 
@@ -70,6 +73,8 @@ export class Pool {
 
   /** One that waits and runs, or undefined: then the caller makes one. */
   take(plan: Plan, signal: AbortSignal): Live | undefined {
+    // One that waits would hold somebody's folder, which could then not be deleted though nobody uses it.
+    if (plan.workspace !== undefined) return undefined
     const shelf = this.#shelf(plan)
     shelf.demand.note(this.#options.clock.monotonic())
     this.#balanceSoon()
@@ -121,6 +126,20 @@ export class Pool {
     this.#balance()
   }
 
+  /** Nothing that waits needs this image when it resolves; more is made when it is asked for again. */
+  async release(image: string): Promise<void> {
+    const isOf = ([, { plan }]: [string, Shelf]): boolean => plan.image === image
+    while ([...this.#shelves].some(isOf)) {
+      for (const [key, shelf] of [...this.#shelves].filter(isOf)) {
+        this.#shelves.delete(key)
+        shelf.isGivenUp = true
+        for (const live of shelf.ready.splice(0)) this.#drop(live)
+      }
+      // One that was being made comes to a shelf of its own, and goes with the next look.
+      await Promise.all(this.#fills)
+    }
+  }
+
   /** What waits goes: nobody knows whether there will be a next runner. One that is killed leaves it, and its successor takes it up. */
   async [Symbol.asyncDispose](): Promise<void> {
     clearInterval(this.#tick)
@@ -159,6 +178,7 @@ export class Pool {
   }
 
   #wanted(shelf: Shelf): number {
+    if (shelf.isGivenUp) return 0
     const { usual, usualLeast = 0, budgetBytes, clock } = this.#options
     const others = [...this.#shelves.values()].filter((other) => other !== shelf)
     const taken = others.reduce((sum, { ready, filling }) => sum + ready.length + filling, 0)
@@ -191,6 +211,7 @@ export class Pool {
     const work = this.#options.sandboxes
       .make(shelf.plan, poolOwner, this.#stop.signal)
       .then((live) => {
+        failpoint("pool/filled")
         shelf.failures = 0
         this.add(live)
       })

@@ -6,10 +6,12 @@ import type { Sessions } from "../sessions/sessions.ts"
 import { Cdp } from "./browser/cdp.ts"
 import { Page, type Looking } from "./browser/page.ts"
 import { Picture } from "./browser/picture.ts"
+import type { Installer } from "./installer.ts"
 import type { Services } from "./services.ts"
 
-export function serviceHandlers(services: Services): Handlers<typeof serviceCalls> {
+export function serviceHandlers(services: Services, installer: Installer): Handlers<typeof serviceCalls> {
   return {
+    "service.install": ({ session, name }, { signal }) => installer.install(session, name, signal),
     "service.start": ({ session, name }, { signal }) => services.start(session, name, signal),
     "service.list": async ({ session }) => ({ services: services.list(session) }),
     "service.stop": async ({ session, name }) => ({ wasRunning: await services.stop(session, name) }),

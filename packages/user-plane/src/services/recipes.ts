@@ -9,6 +9,8 @@ export interface Recipe {
   /** The tunnel's name its address has at the gateway. */
   readonly target?: string
   readonly hint: string
+  /** What fetches its program into a session that lacks it, and the host it comes from. */
+  readonly install?: { readonly script: string; readonly host: string }
 }
 
 /** The exit status of a script whose program is missing, as a shell says it. */
@@ -27,7 +29,8 @@ rm -f ${vscodeSocket}
 [ -d /workspace ] && cd /workspace
 exec code-server --socket ${vscodeSocket} --socket-mode 600 --auth none --disable-telemetry --disable-update-check \\
   --disable-workspace-trust --disable-getting-started-override "$PWD"`,
-  hint: "install code-server in the image, or in the session so that `code-server` is in PATH or ~/.local/bin (npm install --global code-server)",
+  hint: "use the image `editor`, or install it in the session: the page, or POST …/services/vscode/install, does that",
+  install: { script: "editor/install-editor", host: "registry.npmjs.org" },
 }
 
 const desktopSocket = `${folder}/vnc.sock`

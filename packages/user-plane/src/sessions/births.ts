@@ -1,4 +1,5 @@
 import type { Clock } from "@warren/base/clock.ts"
+import { failpoint } from "@warren/base/failpoint.ts"
 import { newId } from "@warren/base/id.ts"
 import type { SnapshotId } from "@warren/drivers/sandbox-spec.ts"
 import type { Pool } from "../pool/pool.ts"
@@ -32,6 +33,7 @@ export class Births {
     book.checkFree(record)
     const begun = clock.monotonic()
     const waiting = from === undefined ? pool.take(record.plan, signal) : undefined
+    failpoint("session/taken")
     return waiting ? this.#admit(record, waiting, begun) : this.#start(record, from, begun, signal)
   }
 
@@ -39,9 +41,11 @@ export class Births {
     const { book, pool, clock } = this.#parts
     try {
       await equip(waiting, record)
+      failpoint("session/claiming")
       const acquired = { acquireSource: "pool", acquireMs: clock.monotonic() - begun } as const
       const entry = new Entry({ ...record, sandbox: waiting.id, state: "running", ...acquired }, clock)
       book.add(entry, waiting)
+      failpoint("session/admitted")
       book.attach(entry, waiting)
       return entry
     } catch (failure) {
@@ -61,9 +65,12 @@ export class Births {
     book.add(entry)
     let live: Live | undefined
     try {
+      failpoint("session/noted")
       live = await sandboxes.make({ ...record.plan, from }, record.id, signal)
       await equip(live, record)
+      failpoint("session/equipped")
       book.move(entry, "ready", { sandbox: live.id, acquireMs: clock.monotonic() - begun })
+      failpoint("session/made")
       book.attach(entry, live)
       return entry
     } catch (failure) {

@@ -1,3 +1,4 @@
+import { failpoint } from "@warren/base/failpoint.ts"
 import { Fault } from "@warren/base/fault.ts"
 import type { Log } from "@warren/base/log.ts"
 import type { Driver, Sandbox } from "@warren/drivers/driver.ts"
@@ -40,13 +41,16 @@ const recordsAtOnce = 1_000
 export async function boot(parts: BootParts): Promise<Found> {
   const running = await runningOf(parts.drivers, parts.signal)
   await refuseIfLost(running, parts)
+  failpoint("boot/adopted")
   const found = { adopted: 0, asleep: 0, lost: 0, forgotten: 0, waiting: 0, removed: 0 }
   const kept = new Set<SandboxId>()
   for (const record of all(parts.store)) {
     const settled = await settle(record, running, parts, found)
     if (settled?.sandbox !== undefined) kept.add(settled.sandbox)
+    failpoint("boot/settled")
   }
   await parts.snapshots.sweep(parts.drivers)
+  failpoint("boot/swept")
   const ledger = parts.store.sandboxes()
   for (const { id, owner, plan } of ledger) {
     if (kept.has(id)) continue
@@ -61,6 +65,7 @@ export async function boot(parts: BootParts): Promise<Found> {
     for (const driver of parts.drivers) await driver.destroy(sandbox.id)
     found.removed++
   }
+  failpoint("boot/removed")
   parts.log("info", "sessions.found", { ...found })
   return found
 }

@@ -1,3 +1,4 @@
+import { failpoint } from "@warren/base/failpoint.ts"
 import { Fault, messageOf } from "@warren/base/fault.ts"
 import { canPause, type Pausable } from "@warren/drivers/driver.ts"
 import type { Entry } from "./entry.ts"
@@ -34,12 +35,14 @@ export class Lives {
   async pause(entry: Entry): Promise<SessionData> {
     moved(entry.record, "pause")
     await this.#pausable(entry).pause()
+    failpoint("session/paused")
     return this.#book.move(entry, "pause", {})
   }
 
   async resume(entry: Entry): Promise<SessionData> {
     moved(entry.record, "resume")
     await this.#pausable(entry).resume()
+    failpoint("session/resumed")
     entry.used()
     return this.#book.move(entry, "resume", { reason: undefined, detail: undefined })
   }
@@ -47,8 +50,10 @@ export class Lives {
   async hibernate(entry: Entry, reason: Reason): Promise<SessionData> {
     const { live } = entry
     this.#book.move(entry, "hibernate", {})
+    failpoint("session/hibernating")
     entry.live = undefined
     if (live) await this.#sandboxes.stop(live)
+    failpoint("session/asleep")
     return this.#book.finish(entry, "sleep", { reason })
   }
 
@@ -57,11 +62,12 @@ export class Lives {
     if (sandbox === undefined)
       throw new Fault("conflict", "its files were taken away when it ended", { subject: `session:${entry.id}` })
     this.#book.move(entry, "restore", {})
+    failpoint("session/restoring")
     let live: Live | undefined
     try {
       live = await this.#sandboxes.start(sandbox, plan, signal)
       await equip(live, entry.record)
-      entry.hasDied = false
+      failpoint("session/restored")
       this.#book.move(entry, "ready", { reason: undefined, detail: undefined })
       this.#book.attach(entry, live)
       entry.used()
@@ -82,6 +88,7 @@ export class Lives {
     if (snapshot.plan.driver !== record.plan.driver)
       throw new Fault("conflict", "the snapshot is of another driver's sandbox")
     this.#book.move(entry, "rollback", {})
+    failpoint("rollback/begun")
     entry.live = undefined
     let next: Live | undefined
     try {
@@ -90,6 +97,7 @@ export class Lives {
       next = await this.#sandboxes.make(plan, record.id, signal)
       await equip(next, record)
       const files = { sandbox: next.id, base: snapshot.id, image: snapshot.image, plan: { ...plan, from: undefined } }
+      failpoint("rollback/made")
       this.#book.move(entry, "ready", files)
       this.#book.attach(entry, next)
     } catch (failure) {
@@ -98,6 +106,7 @@ export class Lives {
       this.#book.finish(entry, "lose", { reason: "start", detail: messageOf(failure) })
       throw failure
     }
+    failpoint("rollback/moved")
     if (record.sandbox !== undefined) await this.#sandboxes.destroy(record.sandbox, record.plan)
     return shown(entry.record)
   }
@@ -108,9 +117,11 @@ export class Lives {
     const { sandbox, plan } = entry.record
     // Given up before they go: a session must never seem to have files that are half gone.
     this.#book.move(entry, "stop", { reason, sandbox: dropsFiles ? undefined : sandbox })
+    failpoint("session/stopping")
     entry.live = undefined
     if (live) await this.#sandboxes.stop(live, graceMs)
     if (dropsFiles && sandbox !== undefined) await this.#sandboxes.destroy(sandbox, plan)
+    failpoint("session/stopped")
     return this.#book.finish(entry, "end", {})
   }
 
@@ -120,8 +131,10 @@ export class Lives {
     entry.live = undefined
     if (canMove(entry.record.state, "stop")) this.#book.move(entry, "stop", { isLeaving: true })
     else this.#book.write(entry, { ...entry.record, isLeaving: true })
+    failpoint("session/leaving")
     const { sandbox, plan } = entry.record
     if (sandbox !== undefined) await this.#sandboxes.destroy(sandbox, plan, live?.wayOut)
+    failpoint("session/removed")
     this.#book.delete(entry)
   }
 

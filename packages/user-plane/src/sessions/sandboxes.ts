@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs"
+import { failpoint } from "@warren/base/failpoint.ts"
 import { Fault } from "@warren/base/fault.ts"
 import { newId } from "@warren/base/id.ts"
 import type { Driver, DriverName, Sandbox } from "@warren/drivers/driver.ts"
@@ -62,7 +63,9 @@ export class Sandboxes {
     const driver = this.driver(plan.driver)
     this.#parts.store.noteSandbox(id, owner, plan)
     try {
+      failpoint("sandbox/noted")
       await driver.create(await this.#spec(id, plan), signal)
+      failpoint("sandbox/created")
       return await this.start(id, plan, signal)
     } catch (failure) {
       await this.destroy(id, plan)
@@ -75,6 +78,7 @@ export class Sandboxes {
     const wayOut = await this.#wayOut(id, plan)
     try {
       const sandbox = await this.driver(plan.driver).start(id, signal)
+      failpoint("sandbox/started")
       return { id, plan, sandbox, wayOut }
     } catch (failure) {
       await wayOut?.[Symbol.asyncDispose]()
@@ -90,6 +94,7 @@ export class Sandboxes {
   /** Its files stay. */
   async stop(live: Live, graceMs?: number): Promise<void> {
     await this.driver(live.plan.driver).stop(live.id, graceMs)
+    failpoint("sandbox/ended")
     await live.wayOut?.[Symbol.asyncDispose]()
   }
 
@@ -101,10 +106,12 @@ export class Sandboxes {
   /** Nothing of it stays. Idempotent. */
   async destroy(id: SandboxId, plan: Plan, wayOut?: WayOut): Promise<void> {
     await this.driver(plan.driver).destroy(id)
+    failpoint("sandbox/destroyed")
     await wayOut?.[Symbol.asyncDispose]()
     if (plan.network === "proxy") await this.#parts.waysOut.remove(id)
     this.#parts.images.release(id)
     if (plan.workspace !== undefined) this.#parts.workspaces.release(id)
+    failpoint("sandbox/forgetting")
     this.#parts.store.forgetSandbox(id)
   }
 

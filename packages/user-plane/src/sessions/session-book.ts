@@ -1,4 +1,5 @@
 import type { Clock } from "@warren/base/clock.ts"
+import { failpoint } from "@warren/base/failpoint.ts"
 import { Fault } from "@warren/base/fault.ts"
 import type { Log } from "@warren/base/log.ts"
 import { Turns } from "@warren/base/turns.ts"
@@ -121,6 +122,7 @@ export class SessionBook {
   delete(entry: Entry): void {
     this.#parts.store.delete(entry.id)
     this.#entries.delete(entry.id)
+    failpoint("session/deleted")
     this.events.append({ id: entry.id, event: "deleted" })
   }
 
@@ -130,6 +132,7 @@ export class SessionBook {
       this.#parts.store.put(record)
       also?.()
     })
+    failpoint("session/written")
     entry.record = record
   }
 
@@ -167,6 +170,8 @@ export class SessionBook {
   /** Its sandbox runs, and is watched. */
   attach(entry: Entry, live: Live): void {
     entry.live = live
+    // Of this one nobody knows it; of the one before it is over.
+    entry.hasDied = false
     void live.sandbox.ended.then(() => {
       if (entry.live !== live) return
       entry.hasDied = true

@@ -1,4 +1,5 @@
 import type { Clock } from "@warren/base/clock.ts"
+import { failpoint } from "@warren/base/failpoint.ts"
 import { Fault, messageOf } from "@warren/base/fault.ts"
 import type { Log } from "@warren/base/log.ts"
 import { lackOf, type DriverName, type Usual } from "@warren/drivers/driver.ts"
@@ -144,6 +145,7 @@ export class Sessions {
       // Checked by the proxy first: rules that mean nothing are not written down.
       await entry.live?.wayOut?.allow(reach)
       if (asked.keys) entry.live?.wayOut?.lend(asked.keys)
+      failpoint("session/changing")
       return this.#book.change(entry, { name, labels, env, keys, ttlMs, lifeMs, lifeAction, idle, reach })
     })
   }
@@ -208,6 +210,7 @@ export class Sessions {
   /** New sessions that begin with the files this one has at this moment. */
   async fork({ id: which, count, name }: Input<"session.fork">, signal: AbortSignal): Promise<SessionData[]> {
     await using snapshot = await this.#book.turn(which, ({ record }) => this.#parts.snapshots.passing(record))
+    failpoint("fork/frozen")
     const parent = this.#book.record(snapshot.session)
     const names = Array.from({ length: count }, (_, index) => (count > 1 && name ? `${name}-${index + 1}` : name))
     const made: Entry[] = []
@@ -219,6 +222,7 @@ export class Sessions {
     }
     try {
       await settled(Array.from({ length: Math.min(forksAtOnce, count) }, forkSome))
+      failpoint("fork/made")
       return made.map((entry) => shown(entry.record))
     } catch (failure) {
       for (const entry of made) await this.delete(entry.id)

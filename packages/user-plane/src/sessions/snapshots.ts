@@ -1,4 +1,5 @@
 import type { Clock } from "@warren/base/clock.ts"
+import { failpoint } from "@warren/base/failpoint.ts"
 import { Fault } from "@warren/base/fault.ts"
 import { newId } from "@warren/base/id.ts"
 import { canSnapshot, type Driver, type DriverName, type Snapshotting } from "@warren/drivers/driver.ts"
@@ -35,6 +36,7 @@ export class Snapshots {
   ): Promise<SnapshotRecord> {
     const record = await this.#freeze(session, how)
     this.#store.set(record.id, "ready")
+    failpoint("snapshot/ready")
     return record
   }
 
@@ -63,9 +65,11 @@ export class Snapshots {
     const driver = this.#driver(plan.driver)
     this.#store.add(record)
     try {
+      failpoint("snapshot/noted")
       // What it was written on stays as long as it does.
       await this.#images.use(plan.image, record.id)
       await driver.snapshot(session.sandbox, record.id)
+      failpoint("snapshot/frozen")
       return record
     } catch (failure) {
       await this.#remove(record, driver)
@@ -94,6 +98,7 @@ export class Snapshots {
   async delete(id: string): Promise<void> {
     const record = this.get(id)
     this.#store.set(record.id, "removing")
+    failpoint("snapshot/removing")
     await this.#remove(record, this.#driver(record.plan.driver))
   }
 
@@ -115,6 +120,7 @@ export class Snapshots {
   async #remove({ id }: { readonly id: SnapshotId }, driver: Snapshotting): Promise<void> {
     await driver.removeSnapshot(id)
     this.#images.release(id)
+    failpoint("snapshot/removed")
     this.#store.delete(id)
   }
 

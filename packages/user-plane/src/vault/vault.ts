@@ -1,4 +1,5 @@
 import type { Clock } from "@warren/base/clock.ts"
+import { failpoint } from "@warren/base/failpoint.ts"
 import { Fault, messageOf } from "@warren/base/fault.ts"
 import type { Log } from "@warren/base/log.ts"
 import type { Database } from "@warren/base/sqlite/database.ts"
@@ -165,7 +166,11 @@ function secretOf(row: Row): SecretData {
 
 export function secretHandlers(vault: Vault): Handlers<typeof secretCalls> {
   return {
-    "secrets.set": async ({ name, value }) => vault.set(name, value),
+    "secrets.set": async ({ name, value }) => {
+      const secret = vault.set(name, value)
+      failpoint("secret/set")
+      return secret
+    },
     "secrets.list": async ({ cursor, limit }) => pageOf(vault.list(cursor ?? "", limit + 1), limit, ({ name }) => name),
     "secrets.delete": async ({ name }) => ({ isDeleted: vault.delete(name) }),
   }

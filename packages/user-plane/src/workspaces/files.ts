@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto"
 import { constants } from "node:fs"
 import { link, lstat, open, opendir, rename, rmdir, unlink, type FileHandle } from "node:fs/promises"
 import { join } from "node:path"
+import { failpoint } from "@warren/base/failpoint.ts"
 import { errnoOf, Fault } from "@warren/base/fault.ts"
 import { entryIn, entryOf, type Entry } from "./entry.ts"
 import { fileFault, inside, withFolder, type Ownership } from "./folder-handle.ts"
@@ -129,8 +130,10 @@ export class WorkspaceFiles {
     const draft = join(this.#parts.staging, randomBytes(12).toString("hex"))
     try {
       await this.#fill(draft, bytes, options)
+      failpoint("workspace/drafted")
       const put = (handle: FileHandle): Promise<Entry> => this.#put(draft, handle, name, place.join("/"), options)
       const entry = await this.#parts.alone(() => this.#in(folder, path, put, this.#parts.ownership))
+      failpoint("workspace/written")
       this.#parts.wrote(entry.sizeBytes)
       return entry
     } catch (failure) {

@@ -1,6 +1,7 @@
 import { chown } from "node:fs/promises"
 import { join } from "node:path"
 import type { Clock } from "@warren/base/clock.ts"
+import { failpoint } from "@warren/base/failpoint.ts"
 import { Fault, messageOf } from "@warren/base/fault.ts"
 import type { Log } from "@warren/base/log.ts"
 import type { Database } from "@warren/base/sqlite/database.ts"
@@ -57,12 +58,14 @@ export class Workspaces implements AsyncDisposable {
     return this.#turns.take(name, async () => {
       this.#begin(name, limitBytes)
       try {
+        failpoint("workspace/noted")
         await this.#make(name, limitBytes)
+        failpoint("workspace/made")
+        this.#options.database.run("UPDATE workspaces SET state = 'ready' WHERE name = ?", [name])
       } catch (failure) {
         await this.#finishDelete(name)
         throw failure
       }
-      this.#options.database.run("UPDATE workspaces SET state = 'ready' WHERE name = ?", [name])
       return this.get(name)
     })
   }
@@ -177,6 +180,7 @@ export class Workspaces implements AsyncDisposable {
 
   async #finishDelete(name: string): Promise<void> {
     await this.#options.disk.remove(this.#at(name))
+    failpoint("workspace/removed")
     this.#options.database.run("DELETE FROM workspaces WHERE name = ?", [name])
   }
 

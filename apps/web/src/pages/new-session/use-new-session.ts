@@ -23,9 +23,10 @@ export function useNewSession(secrets: readonly string[]): NewSession {
   const run = async (wishes: Wishes): Promise<void> => {
     setFault(undefined)
     setStep("Starting the sandbox…")
-    const session = await http.make("POST /v1/sessions", sessionWishes(wishes, secrets))
+    const asked = sessionWishes(wishes, secrets)
+    const session = await http.make("POST /v1/sessions", asked)
     putSession(session.id, session)
-    const spec = specOf(wishes.agent, wishes.command)
+    const spec = specOf(wishes, asked.keys ?? [])
     if (!spec) return go(`/s/${session.name}/terminal`)
     setStep("Starting the agent…")
     const { repo, branch, prompt } = wishes

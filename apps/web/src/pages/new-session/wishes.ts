@@ -1,5 +1,5 @@
 import type { Input } from "@warren/sdk/routes.ts"
-import { hostOf, keysFor, type AgentKind } from "../../session/agent-wishes.ts"
+import { hostOf, keysFor, type AgentWish } from "../../session/agent-wishes.ts"
 
 export interface NetworkWish {
   readonly mode: "usual" | "none" | "list" | "all-public" | "bridge" | "host"
@@ -14,10 +14,8 @@ export interface LimitWish {
 }
 
 /** What stands in the form: texts, as they were typed. */
-export interface Wishes {
+export interface Wishes extends AgentWish {
   readonly prompt: string
-  readonly agent: AgentKind
-  readonly command: string
   readonly repo: string
   readonly branch: string
   readonly name: string
@@ -33,6 +31,7 @@ export const noWishes: Wishes = {
   prompt: "",
   agent: "scripted",
   command: "",
+  models: "",
   repo: "",
   branch: "",
   name: "",

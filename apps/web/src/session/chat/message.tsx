@@ -125,7 +125,8 @@ function Ending({
     reason === "canceled" && "stopped",
     usage?.model,
     tokens > 0 && `${tokens.toLocaleString()} tokens`,
-    usage?.costUsd !== undefined && `$${usage.costUsd.toFixed(3)}`,
+    // Nothing is what those say who do not know.
+    usage?.costUsd !== undefined && usage.costUsd > 0 && `$${usage.costUsd.toFixed(3)}`,
     usage?.durationMs !== undefined && duration(usage.durationMs),
   ].filter(Boolean)
   if (!isBad && facts.length === 0) return null

@@ -1,4 +1,5 @@
 import type { Output } from "@warren/sdk/routes.ts"
+import { sentence } from "../../parts/sentence.ts"
 
 type Posture = Output<"GET /v1/sessions/{id}/posture">
 
@@ -78,8 +79,4 @@ function bitsOf(hex: string): number {
 
 function records(value: unknown): [string, unknown][] {
   return typeof value === "object" && value !== null ? Object.entries(value) : []
-}
-
-function sentence(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1)
 }

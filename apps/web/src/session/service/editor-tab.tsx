@@ -1,24 +1,27 @@
+import type { SessionInfo } from "@warren/sdk/session.ts"
 import type { ReactElement } from "react"
 import { Button } from "../../parts/button.tsx"
-import { EmptyState, Waiting } from "../../parts/empty-state.tsx"
+import { EmptyState, Failure, Waiting } from "../../parts/empty-state.tsx"
 import { toast } from "../../parts/toast.tsx"
 import { Asleep, isAsleep } from "../asleep.tsx"
 import { MoveLink } from "../preview/move-link.tsx"
 import type { TabProps } from "../tabs.ts"
 import { canFrame, entryTo, type Entry } from "./entry.ts"
-import { Lacking } from "./lacking.tsx"
+import { Install } from "./install.tsx"
 import { useService } from "./use-service.ts"
 import "../../style/service.css"
 
 /** VS Code, inside. */
 export default function EditorTab({ session }: TabProps): ReactElement {
   if (isAsleep(session)) return <Asleep session={session} what="Its editor and files" />
-  return <Editor session={session.id} />
+  return <Editor info={session} />
 }
 
-function Editor({ session }: { readonly session: string }): ReactElement {
+function Editor({ info }: { readonly info: SessionInfo }): ReactElement {
+  const session = info.id
   const { data, error, refetch } = useService(session, "vscode")
-  if (error) return <Lacking fault={error} retry={() => void refetch()} what="VS Code" />
+  if (error?.code === "unsupported") return <Install fault={error} retry={() => void refetch()} session={info} />
+  if (error) return <Failure fault={error} retry={() => void refetch()} />
   if (!data) return <Waiting>Starting the editor…</Waiting>
   const { entry } = data
   // Opened in the click itself: a window that comes later is taken for an advertisement.

@@ -14,6 +14,8 @@ interface LineParts {
   readonly terminal: Terminal
   /** Something to say to whoever looks: it ended, or cannot be. */
   say(text: string): void
+  /** What ran in it has ended; with it, that is not said. */
+  ended?: ((exitCode: number | null) => void) | undefined
 }
 
 /**
@@ -26,6 +28,7 @@ export class TerminalLine implements Disposable {
   #talk: Talk<typeof route> | undefined
   /** The number of the next byte; undefined before anything has come. */
   #next: number | undefined
+  #exitCode: number | null = null
   /** Another viewer's size was taken over: it is not told as ours. */
   #isFollowing = false
 
@@ -57,10 +60,11 @@ export class TerminalLine implements Disposable {
     for (let tries = 0; !signal.aborted;) {
       const fault = await this.#read(() => (tries = 0)).catch((thrown: unknown) => Fault.from(thrown))
       if (signal.aborted) return
-      if (fault === undefined) return this.#parts.say("It ended.")
+      const { say, ended = () => say("It ended.") } = this.#parts
+      if (fault === undefined) return ended(this.#exitCode)
       if (fault.code !== "unavailable")
         return this.#parts.say(`${fault.message}${fault.hint ? ` – ${fault.hint}` : ""}`)
-      noteLost(this.#name)
+      noteLost(this.#name, fault)
       await pause(backoffMs(++tries), signal).catch(() => undefined)
     }
   }
@@ -80,8 +84,10 @@ export class TerminalLine implements Disposable {
       if (isPiece(item)) {
         this.#next = (this.#next ?? 0) + item.bytes.length
         terminal.write(item.bytes)
-      } else if (item.ev === "exit") return
-      else if (item.ev === "attached") {
+      } else if (item.ev === "exit") {
+        this.#exitCode = item.exitCode
+        return
+      } else if (item.ev === "attached") {
         arrived()
         noteFound(this.#name)
         // What is not kept any more cannot be shown: what is, is shown from a clean screen.

@@ -12,16 +12,20 @@ import "@xterm/xterm/css/xterm.css"
 interface TerminalViewProps {
   readonly session: string
   readonly name: string
+  /** Told in place of who looks when what ran in it has ended. */
+  ended?(exitCode: number | null): void
 }
 
 const scrollback = 10_000
 
 /** A terminal on the page, and its line to the one in the sandbox. */
-export function TerminalView({ session, name }: TerminalViewProps): ReactElement {
+export function TerminalView({ session, name, ended }: TerminalViewProps): ReactElement {
   const place = useRef<HTMLDivElement>(null)
   const [said, say] = useState<string>()
   const [turn, setTurn] = useState(0)
   const shown = useRef<Terminal>(null)
+  const over = useRef(ended)
+  over.current = ended
   const [search, setSearch] = useState<SearchAddon>()
   const chosen = useStore(theme)
   useEffect(() => {
@@ -52,7 +56,10 @@ export function TerminalView({ session, name }: TerminalViewProps): ReactElement
     terminal.open(current)
     fit.fit()
     if (isFocusFree()) terminal.focus()
-    const line = new TerminalLine({ session, name, terminal, say })
+    const line = new TerminalLine({
+      ...{ session, name, terminal, say },
+      ...(over.current ? { ended: (exitCode) => over.current?.(exitCode) } : {}),
+    })
     const observer = new ResizeObserver(() => fit.fit())
     observer.observe(current)
     return () => {

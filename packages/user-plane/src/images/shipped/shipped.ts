@@ -10,9 +10,15 @@ import { makeDebian } from "./debian.ts"
 import { findSupplies } from "./supplies.ts"
 import { openWorkshop } from "./workshop.ts"
 
-/** Each stands on the one before it. */
-export const shippedImages = ["base", "agent", "desktop"] as const
-export type ShippedImage = (typeof shippedImages)[number]
+/** What each stands on, the lowest first. */
+const below = {
+  base: [],
+  agent: ["base"],
+  editor: ["base", "agent"],
+  desktop: ["base", "agent"],
+} as const
+export type ShippedImage = keyof typeof below
+export const shippedImages = Object.keys(below) as readonly ShippedImage[]
 
 export interface ShippedOptions {
   readonly images: Images
@@ -38,7 +44,7 @@ export async function buildShipped(name: ShippedImage, options: ShippedOptions):
   }
   const args = { DEBIAN: debian, ...(supplies.npmRegistry === undefined ? {} : { REGISTRY: supplies.npmRegistry }) }
   let made: Digest | undefined
-  for (const one of shippedImages.slice(0, shippedImages.indexOf(name) + 1)) {
+  for (const one of [...below[name], name]) {
     const context = join(recipes, one)
     const recipe = await readFile(join(context, "Recipe"), "utf8")
     const { env, sandbox } = workshop

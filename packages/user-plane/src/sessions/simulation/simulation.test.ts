@@ -1,0 +1,62 @@
+import fc from "fast-check"
+import { expect, it } from "vitest"
+import { Simulation, type Happening } from "./simulation.ts"
+
+/** WARREN_SIMULATION_S: for how long histories are played. WARREN_SEED: which ones. */
+const seconds = Number(process.env["WARREN_SIMULATION_S"] ?? 4)
+const given = process.env["WARREN_SEED"]
+const seed = given === undefined ? Math.floor(Math.random() * 2 ** 31) : Number(given)
+
+const which = fc.nat({ max: 3 })
+const isWaited = fc.boolean()
+const asked = ["create", "write", "use", "snapshot", "fork", "pause", "resume", "hibernate"] as const
+const rarely = ["restore", "stop", "delete", "rollback", "die"] as const
+const happening = fc.oneof(
+  { weight: 8, arbitrary: fc.record({ what: fc.constantFrom(...asked), which, isWaited }) },
+  { weight: 5, arbitrary: fc.record({ what: fc.constantFrom(...rarely), which, isWaited }) },
+  { weight: 3, arbitrary: fc.record({ what: fc.constant("kill" as const), passes: fc.nat({ max: 12 }) }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      what: fc.constantFrom("fail" as const, "full" as const),
+      calls: fc.integer({ min: 1, max: 5 }),
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      what: fc.constantFrom("advance" as const, "jump" as const),
+      ms: fc.integer({ min: 1, max: 20_000 }),
+    }),
+  },
+  { weight: 1, arbitrary: fc.constant({ what: "restart" as const }) },
+) satisfies fc.Arbitrary<Happening>
+
+it(
+  `keeps what it acknowledged and owns what there is, in every history (seed ${seed})`,
+  { timeout: seconds * 3_000 + 60_000 },
+  async () => {
+    let played = 0
+    const history = fc.array(happening, { minLength: 3, maxLength: 25 })
+    const play = async (happenings: readonly Happening[], number: number): Promise<void> => {
+      played++
+      await new Simulation(number).play(happenings)
+    }
+    const property = fc.asyncProperty(history, fc.nat(), play)
+    const begun = [performance.now(), process.cpuUsage()] as const
+    await fc.assert(property, {
+      ...{ seed, numRuns: 10_000_000, interruptAfterTimeLimit: seconds * 1_000, markInterruptAsFailure: false },
+    })
+    const { user, system } = process.cpuUsage(begun[1])
+    const [wall, cpu] = [performance.now() - begun[0], (user + system) / 1_000].map((ms) =>
+      Math.round((played / ms) * 60_000),
+    )
+    console.log(`simulation: ${played} histories, seed ${seed}; ${wall} a minute, ${cpu} a minute of a processor`)
+    expect(played).toBeGreaterThan(0)
+  },
+)
+
+it("does not fail a session whose sandbox had died before it was rolled back", async () => {
+  const steps = ["create", "snapshot", "die", "rollback"] as const
+  await new Simulation(1).play(steps.map((what) => ({ what, which: 0, isWaited: true })))
+})
