@@ -98,7 +98,7 @@ async function expectMended(items: readonly Item[], names: readonly string[]): P
   const done = names.map((name) => `${name} completed`)
   expect(toolsIn(items).filter((tool) => /completed|error/.test(tool))).toEqual(done)
   for (const name of names) expect(toolsIn(items)).toContain(`${name} running`)
-  expect(items.filter(({ type }) => type === "message.part.text-delta").length).toBeGreaterThan(2)
+  expect(items.filter(({ type }) => type === "message.part.text-delta").length).toBeGreaterThan(1)
   expect(textIn(items)).toBe("It was a minus. Now the test passes.")
   expect(items.filter(({ type }) => type === "message.finalize")).toHaveLength(1)
   expect(JSON.stringify(items)).toContain("ok 1")

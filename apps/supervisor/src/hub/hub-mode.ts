@@ -28,7 +28,7 @@ export async function hubMode(bootstrap: Bootstrap, log: Log, signal: AbortSigna
   const env = { ...process.env, WARREN_TOOLS: doorPath, WARREN_TOOLS_PROGRAM: process.argv[1] }
   const adapter = adapterOf(agent, { clock: systemClock, env, cwd: workspaceRoot, folder })
   const look = new GitLook(agent.cwd ?? workspaceRoot, process.env)
-  const supervisor = new Supervisor({ adapter, look, log, stop: () => stop.abort() })
+  const supervisor = new Supervisor({ adapter, clock: systemClock, look, log, stop: () => stop.abort() })
   await using _ = await ToolDoor.open(doorPath, (...asked) => supervisor.ask(...asked))
   const client = new HubClient({ link: supervisor.link, dial: way.dial, token: hub.token, clock: systemClock, log })
   const visits = client.run(leave.signal).finally(() => stop.abort())

@@ -1,5 +1,6 @@
 import { failed, type AgentAdapter, type AgentEvent, type Prompt, type TurnEnd } from "@warren/agents/adapter.ts"
 import { failpoint } from "@warren/base/failpoint.ts"
+import type { Clock } from "@warren/base/clock.ts"
 import { Fault, messageOf } from "@warren/base/fault.ts"
 import { newId } from "@warren/base/id.ts"
 import type { Log } from "@warren/base/log.ts"
@@ -9,6 +10,7 @@ import { ProcessMemory } from "@warren/protocol/hub/link-memory.ts"
 import { HubUp, HubDown, type ProcessTruth } from "@warren/protocol/hub/messages.ts"
 import { ReliableLink } from "@warren/protocol/hub/reliable-link.ts"
 import type { AgentStatus } from "@warren/protocol/hub/words.ts"
+import { gathered } from "./gathered.ts"
 import type { GitLook } from "./git-look.ts"
 import { finalOf, toldOf } from "./turn-speaker.ts"
 
@@ -17,6 +19,7 @@ export type Json = Extract<HubUp, { type: "tool-call" }>["input"]
 
 export interface SupervisorParts {
   readonly adapter: AgentAdapter
+  readonly clock: Clock
   readonly log: Log
   /** Looks at what a turn does to the files. */
   readonly look: GitLook
@@ -37,7 +40,7 @@ export class Supervisor implements AsyncDisposable {
   #agent: ProcessTruth["agent"] = "none"
   #ready: Promise<void> | undefined
   #status: AgentStatus | undefined
-  #room: (() => void)[] = []
+  readonly #room = new Set<() => void>()
 
   constructor(parts: SupervisorParts) {
     this.#parts = parts
@@ -56,7 +59,7 @@ export class Supervisor implements AsyncDisposable {
         if (type === "refused") parts.log("error", "hub.refused", { ...frame } as Record<string, string | number>)
       },
       acknowledged: () => {
-        for (const wake of this.#room.splice(0)) wake()
+        for (const wake of this.#room) wake()
       },
     })
   }
@@ -165,7 +168,8 @@ export class Supervisor implements AsyncDisposable {
   ): Promise<TurnEnd> {
     try {
       await this.#started()
-      for await (const event of this.#parts.adapter.prompt(prompt, signal)) {
+      const { adapter, clock } = this.#parts
+      for await (const event of gathered(adapter.prompt(prompt, signal), clock)) {
         if (event.type === "end") return event
         await tell(event)
       }
@@ -230,8 +234,13 @@ export class Supervisor implements AsyncDisposable {
 
   #acknowledged(signal: AbortSignal): Promise<void> {
     return new Promise((resolve) => {
-      this.#room.push(resolve)
-      signal.addEventListener("abort", () => resolve(), { once: true })
+      const wake = (): void => {
+        this.#room.delete(wake)
+        signal.removeEventListener("abort", wake)
+        resolve()
+      }
+      this.#room.add(wake)
+      signal.addEventListener("abort", wake)
     })
   }
 

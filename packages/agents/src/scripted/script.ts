@@ -6,6 +6,11 @@ const pace = { delayMs: z.int().min(0).max(60_000).default(0) }
 /** One thing a scripted agent does. */
 export const Step = z.union([
   z.object({ text: z.string(), pieces: z.int().min(1).max(100_000).default(1), ...pace }),
+  z.object({
+    times: z.int().min(1).max(100_000).meta({ description: "Says so often what time it is, one line each." }),
+    everyMs: z.int().min(1).max(60_000),
+    atOnce: z.int().min(1).max(100).default(1),
+  }),
   z.object({ reasoning: z.string() }),
   z.object({
     tool: z.string(),

@@ -63,6 +63,7 @@ export class Scripted implements AgentAdapter {
 
   async *#perform(step: Step, id: string, signal: AbortSignal): AsyncGenerator<AgentEvent, void, void> {
     if ("text" in step) yield* this.#say(step.text, step.pieces, step.delayMs, signal)
+    else if ("times" in step) yield* this.#tick(step, signal)
     else if ("reasoning" in step) yield { type: "text", text: step.reasoning, part: "reasoning" }
     else if ("tool" in step) yield* this.#pretend(step, id, signal)
     else if ("run" in step) yield* this.#run(step.run, id, signal)
@@ -85,6 +86,21 @@ export class Scripted implements AgentAdapter {
       signal.throwIfAborted()
       yield { type: "text", text: letters.slice(from, from + size).join("") }
       if (delayMs > 0) await this.#options.clock.sleep(delayMs, signal)
+    }
+  }
+
+  /** On time, also after it was held up: so many a second are so many a second. */
+  async *#tick(
+    { times, everyMs, atOnce }: Extract<Step, { times: number }>,
+    signal: AbortSignal,
+  ): AsyncGenerator<AgentEvent, void, void> {
+    const { clock } = this.#options
+    const start = clock.monotonic()
+    for (let n = 1; n <= times; n++) {
+      signal.throwIfAborted()
+      yield { type: "text", text: `${clock.now()}\n` }
+      const wait = n % atOnce === 0 ? start + (n / atOnce) * everyMs - clock.monotonic() : 0
+      if (wait > 0) await clock.sleep(wait, signal)
     }
   }
 

@@ -64,7 +64,7 @@ describe("a turn", () => {
     expect(hub.shown()).toMatchObject({ adapter: "scripted", isConnected: true, status: "idle" })
     const steps = [
       { title: "A try" },
-      { text: "Hello there.", pieces: 4 },
+      { text: "Hello there.", pieces: 4, delayMs: 50 },
       { tool: "read", args: { path: "a" }, result: "b" },
     ]
     const { messageId, chatId } = say(hub, written(...steps))
