@@ -3,12 +3,12 @@ import { startControl } from "./control.ts"
 import type { Context } from "./metric.ts"
 import { Runner } from "./runner.ts"
 
-/** Run in the page: when its first content was painted, once what one came for is there. */
-const painted = `new Promise((done) => {
+/** Run in the page: when its first content was painted, and when what one came for was there. */
+const painted = (isThere: string): string => `new Promise((done) => {
   const look = () => {
     const [paint] = performance.getEntriesByName("first-contentful-paint")
-    if (paint && document.querySelector("h1")) done(paint.startTime)
-    else setTimeout(look, 10)
+    if (paint && ${isThere}) done([paint.startTime, performance.now()])
+    else setTimeout(look, 5)
   }
   look()
 })`
@@ -16,6 +16,8 @@ const painted = `new Promise((done) => {
 export interface Opened {
   /** From the click on the link, in milliseconds. */
   readonly paintedMs: number
+  /** As long as it took until what one came for was there. */
+  readonly shownMs: number
   /** What went over the wire, compressed with gzip. */
   readonly bytes: number
 }
@@ -32,14 +34,20 @@ export class FirstPage {
     this.#cookie = cookie
   }
 
-  static async start(context: Context): Promise<FirstPage> {
+  /** `prepare`: is given what there is before the page is first opened. */
+  static async start(
+    context: Context,
+    prepare: (runner: Runner) => Promise<void> = () => Promise.resolve(),
+  ): Promise<FirstPage> {
     const runner = await Runner.start(context, { WARREN_POOL_MB: "0" })
     const { port, token } = await startControl(context, runner)
+    await prepare(runner)
     const url = `http://localhost:${port}`
     return new FirstPage(await Chromium.start(context), url, await signIn(url, token))
   }
 
-  async open(): Promise<Opened> {
+  /** `isThere`: an expression of the page that holds when what one came for is shown. */
+  async open(path = "/", isThere = `document.querySelector("h1")`): Promise<Opened> {
     const chromium = this.#chromium
     // A context of its own has no cookies and nothing kept.
     const { browserContextId } = await chromium.ask("Target.createBrowserContext")
@@ -56,10 +64,11 @@ export class FirstPage {
       await chromium.ask("Network.setCookie", { url: this.#url, name, value, path: "/" }, tab)
       await chromium.ask("Network.setExtraHTTPHeaders", { headers: { "accept-encoding": "gzip" } }, tab)
       await chromium.ask("Page.enable", {}, tab)
-      await chromium.ask("Page.navigate", { url: this.#url }, tab)
-      const asked = { expression: painted, awaitPromise: true, returnByValue: true }
+      await chromium.ask("Page.navigate", { url: this.#url + path }, tab)
+      const asked = { expression: painted(isThere), awaitPromise: true, returnByValue: true }
       const { result } = await chromium.ask("Runtime.evaluate", asked, tab)
-      return { paintedMs: (result as { value: number }).value, bytes }
+      const [paintedMs, shownMs] = (result as { value: [number, number] }).value
+      return { paintedMs, shownMs, bytes }
     } finally {
       leave()
       await chromium.ask("Target.disposeBrowserContext", { browserContextId })

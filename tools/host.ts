@@ -88,7 +88,7 @@ export async function lastingChanges(before: HostState, waitMs = 20_000): Promis
   const until = Date.now() + waitMs
   for (;;) {
     const found = changes(before, hostState())
-    if (found.length === 0 || Date.now() > until) return found
+    if (!found.some(isLeft) || Date.now() > until) return found
     await new Promise((resolve) => setTimeout(resolve, 500))
   }
 }
@@ -96,6 +96,11 @@ export async function lastingChanges(before: HostState, waitMs = 20_000): Promis
 /** Of these, the ones that are no leftover but damage. */
 export function isDamage(change: string): boolean {
   return /^(?:devices|sysctls|accounts):/.test(change)
+}
+
+/** What is gone was somebody else's to take away; a node or an account that is gone was everybody's. */
+export function isLeft(change: string): boolean {
+  return isDamage(change) || change.includes(": + ")
 }
 
 function keyOf(line: string): string {
@@ -132,13 +137,15 @@ function listening(file: string): string[] {
     .map((fields) => `${file} ${fields[1]}`)
 }
 
+const marks =
+  /^(?:sh -c .* )?\S*warren-(?:launch|confine|init|probe)\b|^\S*node \S*\/(?:runner|control|launcher|supervisor)\.js\b/
+const commandCharsMax = 200
+
 /** Programs of ours: whatever was built into `dist`, and what runs from it. */
 function markedProcess(pid: string): string[] {
   if (!/^\d+$/.test(pid)) return []
   const command = read(`/proc/${pid}/cmdline`).replaceAll("\0", " ").trim()
-  return /warren-(?:launch|confine|init|probe)\b|\/dist[^ ]*\/(?:runner|control|launcher|supervisor)\.js/.test(command)
-    ? [command]
-    : []
+  return marks.test(command) ? [command.slice(0, commandCharsMax)] : []
 }
 
 function digest(text: string): string {

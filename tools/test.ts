@@ -2,7 +2,7 @@ import { spawn } from "node:child_process"
 import { mkdtemp, readFile, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join, relative } from "node:path"
-import { hostState, isDamage, lastingChanges } from "./host.ts"
+import { hostState, isDamage, isLeft, lastingChanges } from "./host.ts"
 import { prepare } from "./prepare.ts"
 
 interface Report {
@@ -34,7 +34,7 @@ try {
   const failing = first.report.testResults.filter(({ status }) => status !== "passed")
   const isWorthIt = failing.length > 0 && failing.length <= againMax
   const second = isWorthIt ? await again(failing) : undefined
-  const left = await lastingChanges(before)
+  const left = (await lastingChanges(before)).filter(isLeft)
   for (const change of left) console.log(`LEFT BEHIND: ${change}`)
   tell(first, failing, second, left.filter((change) => isAlone || isDamage(change)).length)
 } finally {

@@ -16,6 +16,8 @@ export default defineConfig({
     // Nothing in the page may be inline: the policy it is served with forbids it.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
+    // The second is the gateway's: a terminal as a page of its own.
+    rolldownOptions: { input: ["index.html", "ttyd.html"].map((name) => resolve(import.meta.dirname, name)) },
     reportCompressedSize: false,
     // The editor and the terminal are large, and loaded only when they are opened.
     chunkSizeWarningLimit: 1_000,

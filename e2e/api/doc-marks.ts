@@ -18,7 +18,11 @@ export const marks: readonly Mark[] = [
     instead: "warren status",
     because: "it stays in the foreground: one is running already, and e2e/start.test.ts runs it to the letter",
   },
-  { command: /\blocalhost:7777|127\.0\.0\.1:7777/, instead: "127.0.0.1:$WARREN_PORT", because: "tests run side by side" },
+  {
+    command: /\blocalhost:7777|127\.0\.0\.1:7777/,
+    instead: "127.0.0.1:$WARREN_PORT",
+    because: "tests run side by side",
+  },
   { command: /curl -N /, instead: "until-told $&", because: "a feed goes on until Ctrl-C" },
   { command: /warren stats(?= )/, instead: "until-told $&", because: "it goes on until Ctrl-C" },
   { command: /warren logs -f/, instead: "until-told $&", because: "it goes on until Ctrl-C" },

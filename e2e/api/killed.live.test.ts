@@ -4,7 +4,7 @@ import { Load } from "./load/load.ts"
 import { ApiSystem } from "./system.ts"
 
 /** How often the control plane is killed; `WARREN_KILLS=50` for who wants to be sure. */
-const kills = Number(process.env["WARREN_KILLS"] ?? 3)
+const kills = Number(process.env["WARREN_KILLS"] ?? 2)
 
 const system = await ApiSystem.start()
 afterAll(() => system[Symbol.asyncDispose]())

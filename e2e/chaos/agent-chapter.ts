@@ -1,4 +1,5 @@
 import { setTimeout as pause } from "node:timers/promises"
+import { Fault } from "@warren/base/fault.ts"
 import { newId } from "@warren/base/id.ts"
 import type { Answer } from "@warren/protocol/contract.ts"
 import type { Plane, Talk } from "../runner/talk.ts"
@@ -45,7 +46,7 @@ export function agentChapter(p: string, { env, lossesMax }: Hardship): Chapter {
     {
       name: "start the agent",
       act: (talk) => talk.call("agent.start", { session: name, spec: { adapter: "scripted" } }),
-      then: { agent: anything },
+      then: { agent: hasAgent(name, true) },
     },
     prompt(0),
     prompt(1),
@@ -54,11 +55,16 @@ export function agentChapter(p: string, { env, lossesMax }: Hardship): Chapter {
     {
       name: "delete",
       act: (talk) => talk.call("session.delete", { id: name }),
-      then: { [`session:${name}`]: noSession(name), said: anything, answers: anything },
+      then: { [`session:${name}`]: noSession(name), agent: anything, said: anything, answers: anything },
       between: { [`session:${name}`]: session(name, ["stopped"]) },
     },
   ]
-  const first = { [`session:${name}`]: noSession(name), agent: anything, said: anything, answers: anything }
+  const first = {
+    [`session:${name}`]: noSession(name),
+    agent: hasAgent(name, false),
+    said: anything,
+    answers: anything,
+  }
   return { name: "agent", first, steps: all }
 }
 
@@ -70,9 +76,20 @@ async function settled(talk: Talk, name: string): Promise<void> {
   }
 }
 
+/** A session without one says so, and so does one that is not there. */
+function hasAgent(name: string, isThere: boolean): Fact {
+  return async (talk) => {
+    const found = await talk.call("agent.get", { session: name }).catch(unlessNone)
+    return (found !== undefined) === isThere ? undefined : found ? "it has an agent" : "it has no agent"
+  }
+}
+
+function unlessNone(failure: unknown): undefined {
+  if (Fault.from(failure).code !== "not_found") throw failure
+}
+
 async function messagesOf(talk: Talk, name: string): Promise<Message[]> {
-  const { channels } = await talk.call("agent.get", { session: name })
-  const [channel] = channels
+  const [channel] = (await talk.call("agent.get", { session: name }).catch(unlessNone))?.channels ?? []
   return channel ? (await talk.call("chat.messages", { id: channel.chatId, limit: 200 })).items : []
 }
 

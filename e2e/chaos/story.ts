@@ -2,30 +2,30 @@ import { Fault } from "@warren/base/fault.ts"
 import type { Talk } from "../runner/talk.ts"
 
 /** Looks whether something is as it was said to be: undefined when it is, otherwise what is found instead. */
-export type Fact = (talk: Talk) => Promise<string | undefined>
+export type Fact<W = Talk> = (talk: W) => Promise<string | undefined>
 /** By what they are about: `session:a`, `image:tiny`. */
-export type Facts = Readonly<Record<string, Fact>>
+export type Facts<W = Talk> = Readonly<Record<string, Fact<W>>>
 
-export interface Step {
+export interface Step<W = Talk> {
   readonly name: string
-  act(talk: Talk): Promise<unknown>
+  act(talk: W): Promise<unknown>
   /** What is so when it was acknowledged. */
-  readonly then: Facts
+  readonly then: Facts<W>
   /** How it may be found besides when it was cut off: neither as before nor as after. */
-  readonly between?: Facts
+  readonly between?: Facts<W>
   /** Asked for again also when it has happened: asking twice must not make two. */
   readonly isRepeated?: boolean
 }
 
-export interface Chapter {
+export interface Chapter<W = Talk> {
   readonly name: string
   /** How everything it is about is in the beginning. */
-  readonly first: Facts
-  readonly steps: readonly Step[]
+  readonly first: Facts<W>
+  readonly steps: readonly Step<W>[]
 }
 
 /** Whether all are as said; what is not. */
-export async function unlike(talk: Talk, facts: Iterable<readonly [string, Fact]>): Promise<string[]> {
+async function unlike<W>(talk: W, facts: Iterable<readonly [string, Fact<W>]>): Promise<string[]> {
   const found: string[] = []
   for (const [about, fact] of facts) {
     const words = await fact(talk)
@@ -37,13 +37,13 @@ export async function unlike(talk: Talk, facts: Iterable<readonly [string, Fact]
 /**
  * A chapter being lived: what was acknowledged is a fact from then on, and a step that was cut off has happened wholly or not at all.
  */
-export class Story {
-  readonly #facts: Map<string, Fact>
-  readonly #steps: readonly Step[]
+export class Story<W = Talk> {
+  readonly #facts: Map<string, Fact<W>>
+  readonly #steps: readonly Step<W>[]
   #at = 0
   #isCut = false
 
-  constructor({ first, steps }: Chapter) {
+  constructor({ first, steps }: Chapter<W>) {
     this.#facts = new Map(Object.entries(first))
     this.#steps = steps
   }
@@ -63,9 +63,9 @@ export class Story {
   }
 
   /** Goes on until it is over or a step fails; what it failed with, when it failed. */
-  async live(talk: Talk): Promise<Fault | undefined> {
+  async live(talk: W): Promise<Fault | undefined> {
     for (; !this.isOver; this.#at++) {
-      const step = this.#steps[this.#at] as Step
+      const step = this.#steps[this.#at] as Step<W>
       try {
         await step.act(talk)
       } catch (failure) {
@@ -79,8 +79,8 @@ export class Story {
   }
 
   /** What does not fit what was acknowledged. Finds out of the step that was cut off whether it has happened. */
-  async settle(talk: Talk): Promise<string[]> {
-    const step = this.#isCut ? (this.#steps[this.#at] as Step) : undefined
+  async settle(talk: W): Promise<string[]> {
+    const step = this.#isCut ? (this.#steps[this.#at] as Step<W>) : undefined
     const wrong = await unlike(
       talk,
       [...this.#facts].filter(([about]) => !(step && about in step.then)),
@@ -97,7 +97,7 @@ export class Story {
   }
 
   /** Or what is half of it. */
-  async #hasHappened(talk: Talk, { name, then, between }: Step): Promise<boolean | string[]> {
+  async #hasHappened(talk: W, { name, then, between }: Step<W>): Promise<boolean | string[]> {
     const asAfter = await unlike(talk, Object.entries(then))
     if (asAfter.length === 0) return true
     const asBefore = await unlike(
@@ -109,7 +109,7 @@ export class Story {
     return [`${name} has happened by half`, ...asBefore.map((one) => `not before: ${one}`), ...asAfter]
   }
 
-  #acknowledge({ then }: Step): void {
+  #acknowledge({ then }: Step<W>): void {
     for (const [about, fact] of Object.entries(then)) this.#facts.set(about, fact)
   }
 }

@@ -78,6 +78,8 @@ export class Trial {
       if (mark.isStruck) this.#struck++
       mark.clear()
     }
+    // What could not be taken back after a failure is found by the next runner.
+    if (strikes.some(({ deed }) => deed === "error") && this.#wrong.length === 0) await this.#life(mark, undefined)
     return {
       ...{ struck: this.#struck, cut: this.#cut, readyMs: this.#readyMs },
       ...{ passed: mark.passed, wrong: this.#wrong },
@@ -100,20 +102,21 @@ export class Trial {
   }
 
   async #live(runner: Runner, mark: Mark, strike: Strike | undefined): Promise<void> {
-    if (await this.#isWrong(runner)) return
+    const hasFailed = strike?.deed === "error"
+    if (await this.#isWrong(runner, hasFailed)) return
     for (;;) {
       const failure = await this.#story.live(runner.talk)
       if (failure) this.#cut ??= this.#story.step
-      if (failure && strike?.deed !== "error" && (await hasDied(runner))) return
+      if (failure && !hasFailed && (await hasDied(runner))) return
       if (failure && !mark.isStruck) this.#wrong.push(`${this.#story.step}: ${failure.code} ${failure.message}`)
-      if ((await this.#isWrong(runner)) || !failure) return
+      if ((await this.#isWrong(runner, hasFailed)) || !failure) return
     }
   }
 
-  async #isWrong(runner: Runner): Promise<boolean> {
+  async #isWrong(runner: Runner, mayLeave: boolean): Promise<boolean> {
     this.#wrong.push(...(await this.#story.settle(runner.talk)))
     if (this.#wrong.length === 0) this.#wrong.push(...(await strangers(runner.talk, this.#story.subjects)))
-    if (this.#wrong.length === 0) this.#wrong.push(...(await remains(this.#home)))
+    if (this.#wrong.length === 0 && !mayLeave) this.#wrong.push(...(await remains(this.#home)))
     return this.#wrong.length > 0
   }
 }

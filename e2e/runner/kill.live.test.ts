@@ -4,6 +4,7 @@ import { launcherPids } from "@warren/drivers/oci/testing/invariants.ts"
 import { randomFrom } from "@warren/drivers/oci/testing/random.ts"
 import { afterAll, describe, expect, it } from "vitest"
 import { Day, folder } from "./day.ts"
+import { record } from "../security/results.ts"
 import { Home } from "./home.ts"
 import { lastingLeaks, lookAt } from "./machine.ts"
 import { mayHold, misfits, mustRunOn, Notebook, settle, type Files, type SessionNote } from "./notebook.ts"
@@ -17,6 +18,10 @@ const workers = 3
 /** Within this a runner that was just started says how it is. */
 const statusMs = 2_000
 const dayMs = 500
+/** How often the next one is killed, too, while it starts and recovers; once more as often, and so on. */
+const earlyShare = 0.3
+/** A runner needs less than this to be ready, where nothing else goes on. */
+const earlyMs = 800
 const pool = { WARREN_POOL_LEAST: "2", WARREN_POOL_MB: "6" }
 
 describe.skipIf(process.getuid?.() !== 0)("a runner that is killed", () => {
@@ -31,6 +36,7 @@ describe.skipIf(process.getuid?.() !== 0)("a runner that is killed", () => {
     const names = (): string => `d${++count}`
     for (let round = 0; round < kills; round++) {
       const where = `round ${round} of seed ${seed}`
+      for (; random() < earlyShare; told.early++) await Runner.killedEarly(home, pool, random() * earlyMs)
       await using runner = await Runner.start(home, pool)
       await inspect(runner, book, where, told, random)
       const day = new Day(runner.talk, book, random, names)
@@ -57,7 +63,9 @@ describe.skipIf(process.getuid?.() !== 0)("a runner that is killed", () => {
     expect(lookAt(home)).toMatchObject({ folders: [], egress: [], groups: [], ledger: [], sessions: [], snapshots: [] })
     await empty.stop()
     expect(await lastingLeaks(home, false)).toEqual([])
-    console.log(`kill: ${kills} kills, seed ${seed}, ${told.words()}`)
+    console.log(`kill: ${kills} kills, ${told.early} more of runners that recovered, seed ${seed}, ${told.words()}`)
+    const slowest = Math.round(Math.max(...told.readyMs))
+    record("kills-runner", { cases: kills + told.early, seed, whileRecovering: told.early, readyMsMax: slowest })
   })
 
   /** Everything acknowledged is there, and nothing is there that nobody knows of. */

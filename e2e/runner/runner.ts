@@ -46,6 +46,18 @@ export class Runner implements AsyncDisposable {
     return Runner.of(child, rpcSocketOf(home.path), begun)
   }
 
+  /** One that is killed so soon that it may not have come to answer: while it brings into order what the last one left. */
+  static async killedEarly(home: Home, env: NodeJS.ProcessEnv, afterMs: number): Promise<void> {
+    const child = spawn(process.execPath, [`${dist}/runner.js`], {
+      env: { ...process.env, WARREN_POOL_LEAST: "0", WARREN_POOL_MB: "0", ...env, WARREN_HOME: home.path },
+      stdio: "ignore",
+    })
+    const ended = once(child, "close")
+    await pause(afterMs)
+    child.kill("SIGKILL")
+    await ended
+  }
+
   /** The same for one that was started in another way. */
   static async of(child: ChildProcess, socket: string, begun: number): Promise<Runner> {
     let said = ""

@@ -5,6 +5,8 @@ import type { Notebook } from "./notebook.ts"
 export class Tally {
   readonly readyMs: number[] = []
   launchers = 0
+  /** Runners that were killed while they recovered. */
+  early = 0
   /** Files and programs that were looked at after a restart. */
   files = 0
   programs = 0

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto"
-import { closeSync, lstatSync, openSync, readdirSync, readFileSync, readSync } from "node:fs"
+import { closeSync, constants, lstatSync, openSync, readdirSync, readFileSync, readSync } from "node:fs"
 import { join } from "node:path"
-import { constants, inflateRawSync } from "node:zlib"
+import { constants as zlib, inflateRawSync } from "node:zlib"
 
 /** Read at once; the end of one piece is looked at again with the next. */
 const pieceBytes = 8 * 1024 * 1024
@@ -48,7 +48,7 @@ export class Canary {
   #unpacked(bytes: Buffer): string | undefined {
     try {
       // Its end may be missing, or something else may follow: what there is is looked at.
-      const how = { maxOutputLength: unpackedBytesMax, finishFlush: constants.Z_SYNC_FLUSH }
+      const how = { maxOutputLength: unpackedBytesMax, finishFlush: zlib.Z_SYNC_FLUSH }
       return this.#plain(inflateRawSync(bytes, how))
     } catch {
       // Something else that begins with these bytes.
@@ -131,8 +131,18 @@ function namesIn(folder: string): string[] {
   }
 }
 
+function openIfAny(path: string): number | undefined {
+  try {
+    return openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
+  } catch (failure) {
+    if (["ENOENT", "ELOOP"].includes((failure as NodeJS.ErrnoException).code ?? "")) return undefined
+    throw failure
+  }
+}
+
 function* filePieces(path: string): Generator<Buffer> {
-  const file = openSync(path, "r")
+  const file = openIfAny(path)
+  if (file === undefined) return
   try {
     const piece = Buffer.alloc(pieceBytes)
     let rest = Buffer.alloc(0)

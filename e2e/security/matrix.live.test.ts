@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest"
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest"
 import { Asker, socketsAmong } from "./matrix/asker.ts"
 import { closedGateway } from "./matrix/gateways.ts"
 import { closedEnvd, closedTools, toolNames, toolRows } from "./matrix/inside.ts"
@@ -24,6 +24,7 @@ test("every route has a row, and every row a route", async () => {
 
 describe.skipIf(process.getuid?.() !== 0)("every route × everybody", { timeout: 240_000 }, () => {
   let people: People
+  let failed = 0
   let asker: Asker
   /** Besides what is asked at the public door. */
   let more = 0
@@ -43,8 +44,14 @@ describe.skipIf(process.getuid?.() !== 0)("every route × everybody", { timeout:
     people = await People.open()
     asker = new Asker(people.machine.port)
   }, 240_000)
+  afterEach(({ task }) => void (failed += task.result?.state === "fail" ? 1 : 0))
   afterAll(async () => {
-    record("authorisation-matrix", { cases: (asker?.asked ?? 0) + more, rows: table.length, principals: 9 })
+    record("authorisation-matrix", {
+      bad: failed,
+      cases: (asker?.asked ?? 0) + more,
+      rows: table.length,
+      principals: 9,
+    })
     await people?.[Symbol.asyncDispose]()
   }, 120_000)
 

@@ -11,6 +11,7 @@ import { ociSubject } from "@warren/drivers/oci/testing/subject.ts"
 import { defaultLimits, type SandboxId, type SandboxSpec } from "@warren/drivers/sandbox-spec.ts"
 import { specOf } from "@warren/drivers/spec-of.ts"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { filterDifferences } from "../probes/filter-table.ts"
 import { readPolicy, type PolicyName } from "../probes/policy.ts"
 import { parse, Probe, usualLimits, type Finding } from "../probes/probe.ts"
 import { agree } from "./agree.ts"
@@ -90,6 +91,15 @@ describe.each(["crun", "runc"] as const)("with %s", (runtime) => {
     const sandbox = sandboxes.get(profile)
     if (!sandbox) throw new Error(`there is no ${profile} sandbox`)
     agree(await find(sandbox, way), policy)
+  })
+
+  it.each(["strict", "dev"] as const)("answers every system call in %s as written down", async (profile) => {
+    const sandbox = sandboxes.get(profile)
+    if (!sandbox) throw new Error(`there is no ${profile} sandbox`)
+    for (const user of profile === "dev" ? ["user", "root"] : ["user"]) {
+      const { stdout } = await exec(sandbox, { argv: [inside, "--filter"], user })
+      expect(filterDifferences(stdout.toString(), `oci-${profile}`, runtime === "crun" ? "us" : "runtime")).toEqual([])
+    }
   })
 
   it("is as shut after a pause", async ({ skip }) => {

@@ -6,7 +6,8 @@ import { Shell } from "@warren/drivers/init/shell.ts"
 import { processSubject } from "@warren/drivers/process/testing/subject.ts"
 import { defaultLimits, type SandboxId } from "@warren/drivers/sandbox-spec.ts"
 import { specOf } from "@warren/drivers/spec-of.ts"
-import { afterAll, beforeAll, it } from "vitest"
+import { afterAll, beforeAll, expect, it } from "vitest"
+import { filterDifferences } from "../probes/filter-table.ts"
 import { parse, Probe, type Finding } from "../probes/probe.ts"
 import { agree } from "./agree.ts"
 
@@ -39,6 +40,12 @@ const run = async (more: object = {}): Promise<readonly Finding[]> => {
 
 it("a command is as shut as the policy says", async () => {
   agree(await run(), "process-strict")
+})
+
+it("every system call is answered as written down", async () => {
+  const { stdout } = await exec(sandbox, { argv: ["./probe", "--filter"], cwd: "/workspace" })
+  const name = process.getuid?.() === 0 ? "process-strict" : "process-person"
+  expect(filterDifferences(stdout.toString(), name)).toEqual([])
 })
 
 it("a shell is as shut", async () => {

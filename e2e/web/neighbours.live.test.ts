@@ -142,7 +142,10 @@ describe.skipIf(process.getuid?.() !== 0)("people with runners of their own, and
     await using _dave = await joined("dave")
     await using kiosk = await arrived(machine.name("alice"))
     const { page } = kiosk
-    await page.getByRole("link", { name: new RegExp(name) }).first().waitFor()
+    await page
+      .getByRole("link", { name: new RegExp(name) })
+      .first()
+      .waitFor()
     await page.getByRole("button", { name: "Account" }).click()
     await page.getByRole("menuitem", { name: "Sign out" }).click()
     await page.getByLabel("Name").fill(machine.name("dave"))

@@ -5,6 +5,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -14,11 +15,13 @@
 #include "file.h"
 #include "helper.h"
 
-enum { PIECE = 64 << 10 };
+// A pipe has a place for each piece of memory, however large: these hold what a connection has in its buffers.
+enum { PIPE_BYTES = 256 << 10, COPY_BYTES = 64 << 10 };
 
 struct direction {
     int from, to;
-    char *buffer;
+    int pipe[2];  // the bytes pass through it without being copied; -1 where that cannot be
+    char *buffer; // they are copied through this instead
     size_t have, sent;
     bool ended, closed; // read everything; passed that on
 };
@@ -48,19 +51,35 @@ static int connect_path(struct helper *h, const char *path) {
     return -1;
 }
 
+static ssize_t take(struct direction *d) {
+    if (!d->buffer) {
+        ssize_t n = splice(d->from, NULL, d->pipe[1], NULL, PIPE_BYTES, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+        if (n >= 0 || errno != EINVAL) return n;
+        d->buffer = malloc(COPY_BYTES); // this kind of connection has no such way, and nothing is in the pipe yet
+        if (!d->buffer) return -1;
+    }
+    return recv(d->from, d->buffer, COPY_BYTES, 0);
+}
+
+static ssize_t give(struct direction *d) {
+    size_t left = d->have - d->sent;
+    if (d->buffer) return send(d->to, d->buffer + d->sent, left, MSG_NOSIGNAL);
+    return splice(d->pipe[0], NULL, d->to, NULL, left, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+}
+
 // Moves what can be moved. False when the whole relay is over.
 static bool move(struct direction *d) {
     if (!d->ended && d->have == 0) {
-        ssize_t n = recv(d->from, d->buffer, PIECE, 0);
+        ssize_t n = take(d);
         if (n > 0) d->have = (size_t)n, d->sent = 0;
         else if (n == 0) d->ended = true;
         else if (errno != EAGAIN && errno != EINTR) return false;
     }
     while (d->have > d->sent) {
-        ssize_t n = send(d->to, d->buffer + d->sent, d->have - d->sent, MSG_NOSIGNAL);
+        ssize_t n = give(d);
         if (n < 0 && errno == EINTR) continue;
         if (n < 0 && errno == EAGAIN) return true;
-        if (n < 0) return false;
+        if (n <= 0) return false;
         d->sent += (size_t)n;
     }
     d->have = d->sent = 0;
@@ -71,10 +90,16 @@ static bool move(struct direction *d) {
     return true;
 }
 
+static struct direction direction(int from, int to) {
+    struct direction d = {.from = from, .to = to, .pipe = {-1, -1}};
+    if (pipe2(d.pipe, O_CLOEXEC | O_NONBLOCK) == 0) fcntl(d.pipe[1], F_SETPIPE_SZ, PIPE_BYTES);
+    else if (!(d.buffer = malloc(COPY_BYTES))) _exit(1);
+    return d;
+}
+
 static void relay(struct helper *h, int peer) {
-    struct direction to = {h->fd, peer, malloc(PIECE), 0, 0, false, false};
-    struct direction back = {peer, h->fd, malloc(PIECE), 0, 0, false, false};
-    if (!to.buffer || !back.buffer) _exit(1);
+    struct direction to = direction(h->fd, peer), back = direction(peer, h->fd);
+    signal(SIGPIPE, SIG_IGN); // unlike a send, what comes out of a pipe cannot be asked to do without
     fcntl(h->fd, F_SETFL, O_NONBLOCK);
     fcntl(peer, F_SETFL, O_NONBLOCK);
     while (!(to.closed && back.closed)) {

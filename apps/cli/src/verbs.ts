@@ -1,5 +1,6 @@
 import type { Verb } from "./verb.ts"
 import { agentVerbs } from "./verbs/agents.ts"
+import { compareVerb } from "./verbs/compare.ts"
 import { completionVerbs } from "./verbs/completion.ts"
 import { copyVerb } from "./verbs/copy.ts"
 import { forwardVerb } from "./verbs/forward.ts"
@@ -38,6 +39,7 @@ export const verbs: readonly Verb[] = [
   ...agentVerbs,
   ...gitVerbs,
   ...sessionVerbs,
+  compareVerb,
   ...snapshotVerbs,
   statsVerb,
   copyVerb,

@@ -13,6 +13,9 @@ const fields: Readonly<Record<string, TokenScope>> = {
  */
 export function borrowed(call: string, input: unknown): TokenScope[] {
   if (!call.startsWith("session.") || typeof input !== "object" || input === null) return []
-  const asked = Object.entries(input).filter(([, value]) => (Array.isArray(value) ? value.length > 0 : value != null))
-  return asked.flatMap(([name]) => (Object.hasOwn(fields, name) && fields[name] ? [fields[name]] : []))
+  return Object.entries(input).flatMap(([name, value]) => {
+    const isAsked = Array.isArray(value) ? value.length > 0 : value !== undefined && value !== null
+    const scope = Object.hasOwn(fields, name) ? fields[name] : undefined
+    return isAsked && scope !== undefined ? [scope] : []
+  })
 }

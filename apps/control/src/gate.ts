@@ -97,7 +97,7 @@ export class Gate {
     handler: Handler,
   ): Promise<AnyConversation | Collected> {
     const visit = this.#opened(name, entry, input, context)
-    const watched = this.#parts.watch.open("stream", visit.who)
+    const watched = this.#parts.watch.open(isOnlyWatched(entry) ? "feed" : "stream", visit.who)
     const signal = AbortSignal.any([context.signal, watched.signal])
     try {
       const answer = await (handler(input, { ...context, signal }) as Promise<AnyConversation | Collected>)
@@ -171,6 +171,11 @@ const refusalsPerMinute = 60
 /** Everything but reading one's own: that is in the user's own access log. */
 function isWorthNoting(entry: Entry): boolean {
   return entry.http?.startsWith("GET ") !== true || entry.scope === "admin"
+}
+
+/** It goes on when nobody is with it, so whoever is may be sent away, and comes back. */
+function isOnlyWatched(entry: Entry): boolean {
+  return isStream(entry) && entry.body === "result" && entry.http?.startsWith("GET ") === true
 }
 
 function isAboutAccess({ scope }: ScopedEntry): boolean {

@@ -6,6 +6,7 @@ import { join } from "node:path"
 import { createAdaptorServer } from "@hono/node-server"
 import { build } from "@warren/base/build-info.ts"
 import { systemClock } from "@warren/base/clock.ts"
+import { refuseDebuggers } from "@warren/base/debugger.ts"
 import { Fault } from "@warren/base/fault.ts"
 import { inheritedSockets, inheritedVariables } from "@warren/base/inherited-sockets.ts"
 import { createLog } from "@warren/base/log.ts"
@@ -25,6 +26,7 @@ import { BuiltFiles } from "./page/files.ts"
 import { settings } from "./settings.ts"
 import { Tls } from "./tls.ts"
 
+refuseDebuggers()
 process.umask(0o077)
 // Before anything is opened: told to stop while it starts, it starts, and then stops in order.
 const toldToStop = Promise.race([once(process, "SIGTERM"), once(process, "SIGINT")])

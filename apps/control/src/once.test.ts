@@ -1,3 +1,5 @@
+import { createHash } from "node:crypto"
+import { TempFolder } from "@warren/base/testing/temp-folder.ts"
 import { describe, expect, test } from "vitest"
 import { onceLimits } from "./once.ts"
 import { TestControl } from "./testing/test-control.ts"
@@ -56,12 +58,32 @@ describe("what makes something at the control plane", () => {
     const make = () => system.ask("/v1/tokens", { token, body: {}, headers: key("died") })
     const { body } = await make()
     const user = (await system.control.store.users.byName("olga"))?.id ?? ""
-    const { createHash } = await import("node:crypto")
-    const mine = { userId: user, key: createHash("sha256").update("died").digest("hex") }
+    const mine = { userId: user, key: hashOf("died") }
     expect((await system.control.store.made.get(mine))?.answer).not.toContain(body.token)
     await system.control.store.made.keep(mine, "")
     expect((await make()).status).toBe(409)
     await system.clock.advance(onceLimits.makingMs + 1)
     expect((await make()).status).toBe(201)
   })
+
+  test("one that died with its control plane is made by the next at once", async () => {
+    await using folder = await TempFolder.make()
+    const database = folder.at("shared.db")
+    const make = async (system: TestControl) =>
+      system.ask("/v1/tokens", { token: await system.ownerToken(), body: {}, headers: key("killed") })
+    {
+      await using system = await TestControl.open({ database })
+      expect((await make(system)).status).toBe(201)
+      const userId = (await system.control.store.users.byName("olga"))?.id ?? ""
+      await system.control.store.made.keep({ userId, key: hashOf("killed") }, "")
+      expect((await make(system)).status).toBe(409)
+    }
+    await using system = await TestControl.open({ database })
+    expect((await make(system)).status).toBe(201)
+    expect((await make(system)).status).toBe(201)
+  })
 })
+
+function hashOf(text: string): string {
+  return createHash("sha256").update(text).digest("hex")
+}

@@ -19,6 +19,7 @@ export class Watch implements Disposable {
   readonly #log: Log
   readonly #open = new Set<Watched>()
   readonly #timer: NodeJS.Timeout
+  #isEnding = false
 
   constructor(isStill: (principal: Principal) => Promise<boolean>, log: Log) {
     this.#isStill = isStill
@@ -40,6 +41,8 @@ export class Watch implements Disposable {
   ): { readonly signal: AbortSignal; close(): void } {
     const watched: Watched = { kind, key, isStill, controller: new AbortController() }
     this.#open.add(watched)
+    // Who was sent away may come back before the connection it came over is closed.
+    if (this.#isEnding && kind === "feed") watched.controller.abort(stopping())
     return { signal: watched.controller.signal, close: () => this.#open.delete(watched) }
   }
 
@@ -56,8 +59,9 @@ export class Watch implements Disposable {
     }
   }
 
-  /** Ends the feeds, which would never end by themselves; their readers come back with `after`. */
+  /** Ends what would never end by itself, and goes on without its readers; they come back with `after`. */
   endFeeds(): void {
+    this.#isEnding = true
     for (const { kind, controller } of this.#open) if (kind === "feed") controller.abort(stopping())
   }
 

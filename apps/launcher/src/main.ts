@@ -2,20 +2,23 @@ import { once } from "node:events"
 import { join } from "node:path"
 import { build } from "@warren/base/build-info.ts"
 import { systemClock as clock } from "@warren/base/clock.ts"
+import { refuseDebuggers } from "@warren/base/debugger.ts"
 import { Fault } from "@warren/base/fault.ts"
 import { createLog } from "@warren/base/log.ts"
 import { Scope } from "@warren/base/scope.ts"
 import { load } from "@warren/base/settings.ts"
 import { holdLock } from "@warren/base/single-instance.ts"
 import { launcherSocketOf } from "@warren/protocol/launcher/machine.ts"
-import { spawnControl, untilListens } from "./control-process.ts"
+import { spawnControl, untilAnswers as untilControlAnswers } from "./control-process.ts"
 import { openDoor } from "./door.ts"
 import { prepareMachine } from "./first-use.ts"
+import { holdSocket } from "./held-socket.ts"
 import { KeptProcess } from "./kept-process.ts"
 import { Launcher } from "./launcher.ts"
 import { spawnRunner, untilAnswers } from "./runner-process.ts"
 import { settings } from "./settings.ts"
 
+refuseDebuggers()
 const config = load(settings, process.env)
 const log = createLog((line) => process.stdout.write(line)).with({ app: "launcher" })
 if (process.getuid?.() !== 0) {
@@ -46,11 +49,13 @@ const launcher = scope.use(
 )
 try {
   if (port > 0) {
+    const socket = holdSocket(process.env["WARREN_LISTEN"] || "127.0.0.1", port)
+    if (socket) scope.use(socket)
     const control = scope.use(
       new KeptProcess({
         name: "the control plane",
-        spawn: () => spawnControl({ machine, account, port, programs, env: process.env }),
-        ready: (signal) => untilListens(port, clock, signal),
+        spawn: () => spawnControl({ machine, account, port, socket, programs, env: process.env }),
+        ready: (signal) => untilControlAnswers(port, clock, signal),
         ...{ clock, log },
       }),
     )

@@ -23,6 +23,8 @@ interface GatewayDoorOptions {
   /** Names separated by spaces. */
   readonly hosts: string
   readonly user: string
+  /** The folder that pages were built into. */
+  readonly pages: string
   readonly plane: LocalUserPlane
   readonly access: AccessLog
   readonly clock: Clock
@@ -31,7 +33,7 @@ interface GatewayDoorOptions {
 
 /** The gateway's socket, and beside it a file that says where it is for as long as it is there. */
 export async function openGatewayDoor(options: GatewayDoorOptions): Promise<AsyncDisposable> {
-  const { path, marker, group, plane, access, clock, log } = options
+  const { path, marker, group, plane, pages, access, clock, log } = options
   await using scope = new Scope()
   scope.use(
     await Gateway.open({
@@ -41,6 +43,7 @@ export async function openGatewayDoor(options: GatewayDoorOptions): Promise<Asyn
         group,
         access,
         clock,
+        pages,
         tunnels: plane.tunnels,
         terminals: plane.terminals,
         services: plane.services,

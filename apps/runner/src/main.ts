@@ -3,6 +3,7 @@ import { userInfo } from "node:os"
 import { join } from "node:path"
 import { build } from "@warren/base/build-info.ts"
 import { systemClock } from "@warren/base/clock.ts"
+import { refuseDebuggers } from "@warren/base/debugger.ts"
 import { messageOf } from "@warren/base/fault.ts"
 import { inheritedSockets, inheritedVariables } from "@warren/base/inherited-sockets.ts"
 import { createLog } from "@warren/base/log.ts"
@@ -34,6 +35,7 @@ const entriesKept = 2_000
 /** For answers that are on their way out when everything is closed. */
 const lingerMs = 2_000
 
+refuseDebuggers()
 // What sandboxes are given must be readable inside; what is private lies in folders that only the owner enters.
 process.umask(0o022)
 // Before anything is opened: told to stop while it starts, it starts, and then stops in order.
@@ -96,7 +98,7 @@ scope.use(
     group: config.controlGroup || undefined,
     keyFile: config.controlKey || controlKeyOf(config.home),
     ...{ domain: config.gatewayDomain, hosts: config.gatewayHosts },
-    ...{ user, plane, access, clock: systemClock, log },
+    ...{ user, plane, access, clock: systemClock, log, pages: join(programs, "web") },
   }),
 )
 const answered = { contract: userPlane, handlers, log, build, ops: opFrames(handlers, log) }

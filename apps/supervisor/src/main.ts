@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises"
 import { createLog, type Log } from "@warren/base/log.ts"
+import { refuseDebuggers } from "@warren/base/debugger.ts"
 import { load } from "@warren/base/settings.ts"
 import { Fault, messageOf } from "@warren/base/fault.ts"
 import { readBootstrap, readBootstrapFile, type Bootstrap } from "@warren/protocol/bootstrap.ts"
@@ -12,6 +13,7 @@ import { StdioMode } from "./stdio/stdio-mode.ts"
 
 const bootstrapMs = 10_000
 const usage = "warren-supervisor --stdio | --tools | --bootstrap-stdin | --bootstrap-file PATH"
+refuseDebuggers()
 const config = load(settings, process.env)
 const log = createLog((line) => void process.stderr.write(`[supervisor] ${line}`)).with({ app: "supervisor" })
 const stop = new AbortController()

@@ -1,4 +1,6 @@
 // probe [name=value…]: makes every attempt and prints `id|group|OPEN|SHUT|ABSENT|HUNG|detail`.
+// probe --filter: prints for every system call which error a filter answers it with; 0 is none.
+// probe --residue: counts what somebody before us left. probe --plant MARK: leaves it.
 // probe --canaries MARK: holds what nobody in a sandbox should find, says where it is, and ends with stdin.
 #define _GNU_SOURCE
 #include <errno.h>
@@ -93,6 +95,9 @@ static void run(const struct attempts *group) {
 
 int main(int argc, char **argv) {
     if (argc == 3 && strcmp(argv[1], "--canaries") == 0) return hold_canaries(argv[2]);
+    if (argc == 2 && strcmp(argv[1], "--filter") == 0) return tell_filter();
+    if (argc == 2 && strcmp(argv[1], "--residue") == 0) return find_residue();
+    if (argc == 3 && strcmp(argv[1], "--plant") == 0) return plant_residue(argv[2]);
     words = argv + 1;
     const struct attempts *all[] = {&identity, &calls, &sockets, &mounts, &paths, &devices, &limits, &neighbours, &entries};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) run(all[i]);

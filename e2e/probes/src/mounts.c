@@ -69,6 +69,8 @@ static const struct attempt table[] = {
     LACKS("root_nosuid", "/", ST_NOSUID), LACKS("root_nodev", "/", ST_NODEV),
     LACKS("workspace_nosuid", "/workspace", ST_NOSUID), LACKS("workspace_nodev", "/workspace", ST_NODEV),
     LACKS("init_ro", "/run/warren/init", ST_RDONLY), LACKS("init_nosuid", "/run/warren/init", ST_NOSUID),
+    LACKS("sudo_ro", "/usr/local/bin/sudo", ST_RDONLY), LACKS("hostname_ro", "/etc/hostname", ST_RDONLY),
+    LACKS("hosts_ro", "/etc/hosts", ST_RDONLY), LACKS("resolv_ro", "/etc/resolv.conf", ST_RDONLY),
     LACKS("init_nodev", "/run/warren/init", ST_NODEV),
 };
 GROUP(mounts, table);

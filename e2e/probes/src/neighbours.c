@@ -96,6 +96,38 @@ static int finds_file(const struct attempt *a) {
     return path ? carried_out(open(path, (int)a->number | O_CLOEXEC)) : ABSENT;
 }
 
+// To now, which needs no more than the right to write: nothing is opened.
+static int dates_file(const struct attempt *a) {
+    const char *path = told("file");
+    (void)a;
+    return path ? carried_out(utimensat(AT_FDCWD, path, NULL, 0)) : ABSENT;
+}
+
+static int sees_file(const struct attempt *a) {
+    const char *path = told("file");
+    struct stat st;
+    (void)a;
+    return path ? carried_out(stat(path, &st)) : ABSENT;
+}
+
+static int cuts_file(const struct attempt *a) {
+    const char *path = told("file");
+    (void)a;
+    return path ? carried_out(truncate(path, 0)) : ABSENT;
+}
+
+static int removes_file(const struct attempt *a) {
+    char to[128];
+    const char *path = told("file");
+    (void)a;
+    if (!path) return ABSENT;
+    // Given its name again at once where it can be taken away.
+    snprintf(to, sizeof to, "%s.moved", path);
+    int result = carried_out(rename(path, to));
+    if (result == OPEN) result = carried_out(rename(to, path));
+    return result;
+}
+
 // By its command line, whatever its number in here.
 static pid_t canary(void) {
     char path[300], text[256];
@@ -171,7 +203,9 @@ static const struct attempt table[] = {
     {.id = "canary.loopback", .make = finds_port, .path = "127.0.0.1"}, {.id = "canary.any_address", .make = finds_port, .path = "0.0.0.0"},
     {.id = "canary.host_address", .make = finds_host_address}, {.id = "canary.queue", .make = finds_queue},
     {.id = "canary.shared_memory", .make = finds_memory}, {.id = "canary.file_read", .make = finds_file, .number = O_RDONLY},
-    {.id = "canary.file_write", .make = finds_file, .number = O_WRONLY}, {.id = "canary.process_seen", .make = sees_process},
+    {.id = "canary.file_write", .make = finds_file, .number = O_WRONLY},
+    {.id = "canary.file_seen", .make = sees_file}, {.id = "canary.file_dated", .make = dates_file},
+    {.id = "canary.file_cut", .make = cuts_file}, {.id = "canary.file_moved", .make = removes_file}, {.id = "canary.process_seen", .make = sees_process},
     {.id = "canary.process_signal", .make = signals_process}, {.id = "canary.process_environ", .make = reads_environ, .path = "environ"},
     {.id = "canary.process_memory", .make = reads_environ, .path = "mem"}, {.id = "canary.process_root", .make = reads_environ, .path = "root/etc/hostname"},
     TO("metadata", "169.254.169.254", 80), TO("gateway", "10.0.2.2", 80), TO("public", "192.0.2.1", 80),

@@ -39,3 +39,6 @@ int carried_out(long result);
 #define BAD ((long)1)
 
 int hold_canaries(const char *mark);
+int tell_filter(void);
+int find_residue(void);
+int plant_residue(const char *mark);

@@ -162,7 +162,7 @@ export class People implements AsyncDisposable {
     await ask("/v1/secrets/planted", { value: canary }, "PUT")
     const memory = await ask("/v1/memories", { text: canary })
     await ask(`/v1/sessions/${session}/exec`, { cmd: `echo ${canary} > /home/user/planted; echo ${canary} > planted` })
-    const { pid } = await ask(`/v1/sessions/${session}/processes`, { argv: ["sleep", "100000", canary] })
+    const { pid } = await ask(`/v1/sessions/${session}/processes`, { argv: ["sh", "-c", "sleep 100000; true", canary] })
     const snapshot = await ask(`/v1/sessions/${session}/snapshots`, { name: "planted" })
     await ask("/v1/db/execute", { sql: `CREATE TABLE planted AS SELECT '${canary}' AS what` })
     const { sandboxID, envdAccessToken } = await ask("/e2b/sandboxes", {

@@ -141,7 +141,7 @@ export class FrameChannel implements Disposable {
 
   #peerEnded(): void {
     const isCut = this.#decoder.pendingBytes > 0
-    this.close(isCut ? new Fault("invalid", "the connection ended inside a frame") : undefined)
+    this.close(isCut ? new Fault("unavailable", "the connection ended inside a frame") : undefined)
   }
 
   #giveRoom(): void {

@@ -4,6 +4,7 @@ import { accessCalls } from "./user-plane/access.ts"
 import { agentCalls } from "./user-plane/agents.ts"
 import { Degraded } from "./degraded.ts"
 import { chatCalls } from "./user-plane/chat.ts"
+import { compareCalls } from "./user-plane/compare.ts"
 import { databaseCalls } from "./user-plane/database.ts"
 import { fileCalls } from "./user-plane/files.ts"
 import { gitCalls } from "./user-plane/git.ts"
@@ -103,6 +104,7 @@ export const dataCalls = contract({
   ...chatCalls,
   ...agentCalls,
   ...gitCalls,
+  ...compareCalls,
   ...databaseCalls,
   ...tunnelCalls,
   ...terminalCalls,

@@ -13,18 +13,21 @@ import { vaultKeys } from "./broker/vault-keys.ts"
 import { Chats } from "./chat/chats.ts"
 import { chatHandlers } from "./chat/handlers.ts"
 import { chatMetaMigrations, chatMigrations } from "./chat/schema.ts"
+import { compareHandlers } from "./compare/handlers.ts"
 import { databaseHandlers, UserDatabase } from "./database/user-database.ts"
 import { waysOut } from "./egress/ways-out.ts"
 import { fileHandlers } from "./files/handlers.ts"
 import { withAgents } from "./hub/agent-briefs.ts"
 import { agentHandlers } from "./hub/handlers.ts"
 import { forgetDeleted } from "./hub/forget-deleted.ts"
+import { Heritage } from "./hub/heritage.ts"
 import { Hub } from "./hub/hub.ts"
 import { HubStore } from "./hub/hub-store.ts"
 import { Attachments } from "./hub/provision/attachments.ts"
 import type { Transcription } from "./hub/provision/transcription.ts"
 import { SandboxPlaces } from "./hub/sandbox-places.ts"
-import { hubMigrations, provisionMigrations } from "./hub/schema.ts"
+import { hubMigrations, provisionMigrations, recitalMigrations } from "./hub/schema.ts"
+import { turnForks } from "./hub/turn-forks.ts"
 import { tunnelHandlers } from "./gateway/handlers.ts"
 import { tunnelMigrations } from "./gateway/tunnel-store.ts"
 import { Tunnels } from "./gateway/tunnels.ts"
@@ -114,6 +117,7 @@ export const migrations = [
   ...hubMigrations,
   ...provisionMigrations,
   ...familyMigrations,
+  ...recitalMigrations,
 ]
 
 /** Nobody else writes here. Should somebody hold it all the same, everybody waits while one waits: better no than that. */
@@ -187,6 +191,7 @@ export async function openUserPlane(options: UserPlaneOptions): Promise<LocalUse
   const files = new Attachments({ places, transcription: options.transcription, scratch: join(root, "tmp") })
   const handlers: Handlers<typeof dataCalls> = {
     ...withAgents(sessionHandlers(sessions, snapshots), hub),
+    ...turnForks({ sessions, snapshots, hub, heritage: new Heritage(hubStore, chats, clock) }),
     ...processHandlers(sessions, environmentOf),
     ...fileHandlers(sessions),
     ...imageHandlers({ images, driver, sessions, pool, recipes: options.recipes, scratch: join(root, "tmp") }),
@@ -196,6 +201,7 @@ export async function openUserPlane(options: UserPlaneOptions): Promise<LocalUse
     ...chatHandlers(chats),
     ...agentHandlers(hub, files, (which) => sessions.get(which).id),
     ...gitHandlers({ sessions, environmentOf, forge, folderOf: (id) => hubStore.agent(id)?.provisioned?.folder }),
+    ...compareHandlers({ sessions, environmentOf, folderOf: (id) => hubStore.agent(id)?.provisioned?.folder }),
     ...databaseHandlers(userDatabase),
     ...tunnelHandlers(tunnels),
     ...terminalHandlers(terminals),

@@ -61,7 +61,8 @@ export class ControlPlane {
     const { machine, uid } = this.#where
     const { port } = this.#where.address
     const listeners = listenersOf(port)
-    if (listeners.length === 0 || listeners.some((one) => one !== uid)) {
+    // The launcher, which is root's, may keep its place for it.
+    if (listeners.length === 0 || listeners.some((one) => one !== uid && one !== 0)) {
       throw new Fault("unavailable", `it is not the control plane that listens on port ${port}`, {
         hint: "sudo warren launcher, or say the port with WARREN_PORT",
       })

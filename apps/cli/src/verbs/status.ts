@@ -2,6 +2,7 @@ import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { join } from "node:path"
 import { urlOf } from "../control/address.ts"
+import { flag } from "../arguments/flag.ts"
 import { withRunner } from "../desk.ts"
 import { readHolder } from "../lifecycle/pid-file.ts"
 import { record } from "../terminal/table.ts"
@@ -46,13 +47,12 @@ const doctor = verb({
   name: "doctor",
   group: "Warren itself",
   doc: "What this machine lacks for sandboxes, with the command that fixes it.",
-  examples: ["warren doctor"],
-  flags: {},
+  examples: ["warren doctor", "warren doctor --security"],
+  flags: { security: flag.on("Also how well the machine itself keeps its users apart, and what to do about it.") },
   words: {},
   async run({ flags }, desk) {
-    const child = spawn(process.execPath, [join(desk.programs, "doctor.js"), ...(flags.json ? ["--json"] : [])], {
-      stdio: "inherit",
-    })
+    const asked = [...(flags.json ? ["--json"] : []), ...(flags.security ? ["--security"] : [])]
+    const child = spawn(process.execPath, [join(desk.programs, "doctor.js"), ...asked], { stdio: "inherit" })
     const [code] = (await once(child, "exit")) as [number | null]
     return code ?? 1
   },

@@ -46,4 +46,9 @@ export class Made {
   async forget({ userId, key }: MadeKey): Promise<void> {
     await this.#sql.write({ sql: "DELETE FROM made WHERE user_id = ? AND key = ?", values: [userId, key] })
   }
+
+  /** What was begun and has not come to an end. */
+  async forgetUnfinished(): Promise<void> {
+    await this.#sql.write({ sql: "DELETE FROM made WHERE answer = ''", values: [] })
+  }
 }

@@ -22,7 +22,11 @@ export interface Store extends AsyncDisposable, Pick<Sql, "version"> {
 
 /** `where`: a `postgres://` address, or the path of a SQLite file. */
 export async function openStore(where: string): Promise<Store> {
-  return storeOn(/^postgres(ql)?:\/\//.test(where) ? await openPostgres(where) : openSqlite(where))
+  if (/^postgres(ql)?:\/\//.test(where)) return storeOn(await openPostgres(where))
+  const store = storeOn(openSqlite(where))
+  // A file has one control plane: what is being made there was begun by one that has died, and would keep others waiting.
+  await store.made.forgetUnfinished()
+  return store
 }
 
 export function storeOn(sql: Sql): Store {

@@ -15,6 +15,7 @@ const keys = [
   [["Shift", "Enter"], "A new line"],
   [["Esc"], "Stop what the agent does, from where you write"],
   [["R"], "Write a reply"],
+  [["Home"], "How a conversation began, from where it is read"],
   [["Ctrl", "Shift", "F"], "Find in a terminal"],
   [["?"], "These keys"],
 ] as const

@@ -5,14 +5,14 @@ import { Icon } from "../parts/icon.tsx"
 import { lookInWords, lookOf } from "../parts/look.ts"
 import { StateDot } from "../parts/state-dot.tsx"
 import { When } from "../parts/when.tsx"
-import { useEmptySandbox } from "../session/empty-sandbox.ts"
+import { useStart } from "../session/use-start.ts"
 
 const shownMax = 8
 
 /** Where one starts: the two ways to begin, and what was last worked on. */
 export default function Home(): ReactElement {
   const sessions = useSessions()
-  const sandbox = useEmptySandbox()
+  const sandbox = useStart("terminal")
   const waiting = sessions?.filter((session) => lookOf(session) === "asks") ?? []
   return (
     <main className="main">

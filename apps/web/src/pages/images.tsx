@@ -1,17 +1,16 @@
 import type { Output } from "@warren/sdk/routes.ts"
 import { useState, type FormEvent, type ReactElement } from "react"
-import { useLocation } from "wouter"
-import { useAsk, useCall } from "../data/query.ts"
-import { putSession } from "../data/sessions.ts"
+import { useCall } from "../data/query.ts"
 import { Button } from "../parts/button.tsx"
-import { Confirm } from "../parts/confirm.tsx"
+import { Discard } from "../parts/discard.tsx"
 import { EmptyState } from "../parts/empty-state.tsx"
 import { Field } from "../parts/field.tsx"
+import { Table } from "../parts/table.tsx"
 import { bytes, When } from "../parts/when.tsx"
+import { useStart } from "../session/use-start.ts"
 import { Bringing } from "./images/bringing.tsx"
 import { useBringing } from "./images/use-bringing.ts"
 import { List, Page } from "./page.tsx"
-import { Table } from "../parts/table.tsx"
 
 type Image = Output<"GET /v1/images">["items"][number]
 
@@ -98,40 +97,21 @@ export default function Images(): ReactElement {
 }
 
 function ImageTable({ items }: { readonly items: readonly Image[] }): ReactElement {
-  const [doomed, doom] = useState<string>()
-  const remove = useAsk("DELETE /v1/images", { renews: [route], done: () => doom(undefined) })
   return (
     <div className="table-room">
       <Table hasActions heads={["Name", "Size", { name: "Made", isWide: true }]}>
         {items.map((image) => (
-          <ImageRow doom={doom} image={image} key={image.id} />
+          <ImageRow image={image} key={image.id} />
         ))}
       </Table>
-      {doomed !== undefined && (
-        <Confirm
-          act="Delete it"
-          close={() => doom(undefined)}
-          isBusy={remove.isPending}
-          title={`Delete ${doomed}?`}
-          yes={() => remove.mutate({ name: doomed })}
-        >
-          Sessions that started from it go on. It can be brought again from where it came.
-        </Confirm>
-      )}
     </div>
   )
 }
 
-function ImageRow({ image, doom }: { readonly image: Image; doom(name: string): void }): ReactElement {
+function ImageRow({ image }: { readonly image: Image }): ReactElement {
   const { id, names, bytes: size, madeAt, isBuiltIn } = image
   const [name = id] = names
-  const [, go] = useLocation()
-  const start = useAsk("POST /v1/sessions", {
-    done: (session) => {
-      putSession(session.id, session)
-      go(`/s/${session.name}/terminal`)
-    },
-  })
+  const session = useStart("terminal")
   return (
     <tr>
       <td>
@@ -141,11 +121,13 @@ function ImageRow({ image, doom }: { readonly image: Image; doom(name: string): 
       <td className="soft">{size > 0 ? bytes(size) : "–"}</td>
       <td className="soft wide-only">{isBuiltIn ? "–" : <When at={madeAt} />}</td>
       <td className="ends">
-        <Button isBusy={start.isPending} kind="quiet" onClick={() => start.mutate({ image: name })} size="small">
+        <Button isBusy={session.isPending} kind="quiet" onClick={() => session.start({ image: name })} size="small">
           Start a session
         </Button>
         {!isBuiltIn && (
-          <Button aria-label={`Delete ${name}`} icon="trash" kind="quiet" onClick={() => doom(name)} size="small" />
+          <Discard act="Delete it" input={{ name }} name={`Delete ${name}`} renews={[route]} route="DELETE /v1/images">
+            Sessions that started from it go on. It can be brought again from where it came.
+          </Discard>
         )}
       </td>
     </tr>

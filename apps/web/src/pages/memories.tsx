@@ -1,11 +1,11 @@
 import type { Output } from "@warren/sdk/routes.ts"
-import { useDeferredValue, useState, type FormEvent, type ReactElement } from "react"
+import { useDeferredValue, useState, type ReactElement } from "react"
 import { usePages } from "../data/pages.ts"
 import { useAsk, useCall } from "../data/query.ts"
 import { Button } from "../parts/button.tsx"
-import { Dialog } from "../parts/dialog.tsx"
 import { EmptyState } from "../parts/empty-state.tsx"
 import { Field, TextField } from "../parts/field.tsx"
+import { FormDialog } from "../parts/form-dialog.tsx"
 import { When } from "../parts/when.tsx"
 import { List, More, Page } from "./page.tsx"
 
@@ -121,37 +121,26 @@ function MemoryDialog({ close }: { close(): void }): ReactElement {
   const [text, setText] = useState("")
   const [tags, setTags] = useState("")
   const add = useAsk("POST /v1/memories", { renews: routes, isQuiet: true, done: close })
-  const send = (event: FormEvent): void => {
-    event.preventDefault()
-    add.mutate({ text, tags: tags.split(/[\s,]+/).filter(Boolean), source: "the page" })
-  }
+  const send = (): void => add.mutate({ text, tags: tags.split(/[\s,]+/).filter(Boolean), source: "the page" })
   return (
-    <Dialog close={close} title="Remember something">
-      <form className="stack" onSubmit={send}>
-        <TextField
-          autoFocus
-          name="Text"
-          onChange={({ target }) => setText(target.value)}
-          placeholder="The tests of this project are run with npm test -- path"
-          required
-          rows={4}
-          value={text}
-          wrong={add.error?.message}
-        />
-        <Field
-          name="Tags"
-          onChange={({ target }) => setTags(target.value)}
-          placeholder="project:warren tests"
-          said="Words to find it by; none are needed."
-          value={tags}
-        />
-        <div className="ends">
-          <Button onClick={close}>Not now</Button>
-          <Button isBusy={add.isPending} kind="main" type="submit">
-            Remember it
-          </Button>
-        </div>
-      </form>
-    </Dialog>
+    <FormDialog act="Remember it" close={close} isBusy={add.isPending} send={send} title="Remember something">
+      <TextField
+        autoFocus
+        name="Text"
+        onChange={({ target }) => setText(target.value)}
+        placeholder="The tests of this project are run with npm test -- path"
+        required
+        rows={4}
+        value={text}
+        wrong={add.error?.message}
+      />
+      <Field
+        name="Tags"
+        onChange={({ target }) => setTags(target.value)}
+        placeholder="project:warren tests"
+        said="Words to find it by; none are needed."
+        value={tags}
+      />
+    </FormDialog>
   )
 }

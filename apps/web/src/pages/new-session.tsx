@@ -5,7 +5,7 @@ import { Field, SelectField, TextField } from "../parts/field.tsx"
 import { Icon } from "../parts/icon.tsx"
 import { AgentFields } from "../session/agent-fields.tsx"
 import { keysFor } from "../session/agent-wishes.ts"
-import { useEmptySandbox } from "../session/empty-sandbox.ts"
+import { useStart } from "../session/use-start.ts"
 import { LimitFields } from "./new-session/limit-fields.tsx"
 import { NetworkField } from "./new-session/network-field.tsx"
 import { useNewSession } from "./new-session/use-new-session.ts"
@@ -14,7 +14,7 @@ import "../style/form.css"
 
 /** Everything a session can be asked to be; nothing of it has to be said. */
 export default function NewSession(): ReactElement {
-  const sandbox = useEmptySandbox()
+  const sandbox = useStart("terminal")
   return (
     <main className="main">
       <div className="page">

@@ -1,15 +1,15 @@
 import type { Output } from "@warren/sdk/routes.ts"
-import { useState, type FormEvent, type ReactElement } from "react"
+import { useState, type ReactElement } from "react"
 import { usePages } from "../data/pages.ts"
 import { useAsk } from "../data/query.ts"
 import { Button } from "../parts/button.tsx"
-import { Confirm } from "../parts/confirm.tsx"
-import { Dialog } from "../parts/dialog.tsx"
+import { Discard } from "../parts/discard.tsx"
 import { EmptyState } from "../parts/empty-state.tsx"
 import { Field, TextField } from "../parts/field.tsx"
+import { FormDialog } from "../parts/form-dialog.tsx"
+import { Table } from "../parts/table.tsx"
 import { When } from "../parts/when.tsx"
 import { List, More, Page } from "./page.tsx"
-import { Table } from "../parts/table.tsx"
 
 type Secret = Output<"GET /v1/secrets">["items"][number]
 
@@ -47,8 +47,6 @@ export default function Secrets(): ReactElement {
 }
 
 function SecretTable({ items, edit }: { readonly items: readonly Secret[]; edit(name: string): void }): ReactElement {
-  const [doomed, doom] = useState<string>()
-  const remove = useAsk("DELETE /v1/secrets/{name}", { renews: [route], done: () => doom(undefined) })
   return (
     <div className="table-room">
       <Table
@@ -67,22 +65,19 @@ function SecretTable({ items, edit }: { readonly items: readonly Secret[]; edit(
               <Button kind="quiet" onClick={() => edit(name)} size="small">
                 Replace
               </Button>
-              <Button aria-label={`Forget ${name}`} icon="trash" kind="quiet" onClick={() => doom(name)} size="small" />
+              <Discard
+                act="Forget it"
+                input={{ name }}
+                name={`Forget ${name}`}
+                renews={[route]}
+                route="DELETE /v1/secrets/{name}"
+              >
+                Nothing can bring it back, and sessions that want it will not be given it any more.
+              </Discard>
             </td>
           </tr>
         ))}
       </Table>
-      {doomed !== undefined && (
-        <Confirm
-          act="Forget it"
-          close={() => doom(undefined)}
-          isBusy={remove.isPending}
-          title={`Forget ${doomed}?`}
-          yes={() => remove.mutate({ name: doomed })}
-        >
-          Nothing can bring it back, and sessions that want it will not be given it any more.
-        </Confirm>
-      )}
     </div>
   )
 }
@@ -92,44 +87,38 @@ function SecretDialog({ known, close }: { readonly known: string; close(): void 
   const [name, setName] = useState(known)
   const [value, setValue] = useState("")
   const set = useAsk("PUT /v1/secrets/{name}", { renews: [route], isQuiet: true, done: close })
-  const send = (event: FormEvent): void => {
-    event.preventDefault()
-    set.mutate({ name, value })
-  }
   return (
-    <Dialog close={close} title={known ? `Replace ${known}` : "New secret"}>
-      <form className="stack" onSubmit={send}>
-        {!known && (
-          <Field
-            autoComplete="off"
-            autoFocus
-            name="Name"
-            onChange={({ target }) => setName(target.value)}
-            pattern="[A-Za-z_][A-Za-z0-9_.\-]*"
-            placeholder="ANTHROPIC_API_KEY"
-            required
-            said="Letters, digits and underscores, as a variable is called."
-            spellCheck={false}
-            value={name}
-          />
-        )}
-        <TextField
+    <FormDialog
+      act="Seal it"
+      close={close}
+      isBusy={set.isPending}
+      send={() => set.mutate({ name, value })}
+      title={known ? `Replace ${known}` : "New secret"}
+    >
+      {!known && (
+        <Field
           autoComplete="off"
-          name="Value"
-          onChange={({ target }) => setValue(target.value)}
+          autoFocus
+          name="Name"
+          onChange={({ target }) => setName(target.value)}
+          pattern="[A-Za-z_][A-Za-z0-9_.\-]*"
+          placeholder="ANTHROPIC_API_KEY"
           required
-          rows={3}
+          said="Letters, digits and underscores, as a variable is called."
           spellCheck={false}
-          value={value}
-          wrong={set.error?.message}
+          value={name}
         />
-        <div className="ends">
-          <Button onClick={close}>Not now</Button>
-          <Button isBusy={set.isPending} kind="main" type="submit">
-            Seal it
-          </Button>
-        </div>
-      </form>
-    </Dialog>
+      )}
+      <TextField
+        autoComplete="off"
+        name="Value"
+        onChange={({ target }) => setValue(target.value)}
+        required
+        rows={3}
+        spellCheck={false}
+        value={value}
+        wrong={set.error?.message}
+      />
+    </FormDialog>
   )
 }

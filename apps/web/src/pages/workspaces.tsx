@@ -1,17 +1,18 @@
 import type { Output } from "@warren/sdk/routes.ts"
-import { useState, type FormEvent, type ReactElement } from "react"
-import { Link, useLocation } from "wouter"
+import { useState, type ReactElement } from "react"
+import { Link } from "wouter"
 import { usePages } from "../data/pages.ts"
-import { queries, useAsk } from "../data/query.ts"
-import { putSession, useSession } from "../data/sessions.ts"
+import { useAsk } from "../data/query.ts"
+import { useSession } from "../data/sessions.ts"
 import { Button } from "../parts/button.tsx"
-import { Confirm } from "../parts/confirm.tsx"
-import { Dialog } from "../parts/dialog.tsx"
+import { Discard } from "../parts/discard.tsx"
 import { EmptyState } from "../parts/empty-state.tsx"
 import { Field } from "../parts/field.tsx"
-import { bytes, When } from "../parts/when.tsx"
-import { List, More, Page } from "./page.tsx"
+import { FormDialog } from "../parts/form-dialog.tsx"
 import { Table } from "../parts/table.tsx"
+import { bytes, When } from "../parts/when.tsx"
+import { useStart } from "../session/use-start.ts"
+import { List, More, Page } from "./page.tsx"
 
 type Workspace = Output<"GET /v1/workspaces">["items"][number]
 
@@ -50,48 +51,21 @@ export default function Workspaces(): ReactElement {
 }
 
 function WorkspaceTable({ items }: { readonly items: readonly Workspace[] }): ReactElement {
-  const [doomed, doom] = useState<Workspace>()
-  const remove = useAsk("DELETE /v1/workspaces/{name}", { renews: [route], done: () => doom(undefined) })
   return (
     <div className="table-room">
       <Table hasActions heads={["Name", "Holds", "In", { name: "Made", isWide: true }]}>
         {items.map((one) => (
-          <WorkspaceRow doom={doom} key={one.name} workspace={one} />
+          <WorkspaceRow key={one.name} workspace={one} />
         ))}
       </Table>
-      {doomed && (
-        <Confirm
-          act="Delete it"
-          close={() => doom(undefined)}
-          isBusy={remove.isPending}
-          title={`Delete ${doomed.name}?`}
-          yes={() => remove.mutate({ name: doomed.name })}
-        >
-          Everything in it goes.
-          {doomed.holders.length > 0 && " A session has it: that one has to be deleted first."}
-        </Confirm>
-      )}
     </div>
   )
 }
 
-interface RowProps {
-  readonly workspace: Workspace
-  doom(workspace: Workspace): void
-}
-
-function WorkspaceRow({ workspace, doom }: RowProps): ReactElement {
+function WorkspaceRow({ workspace }: { readonly workspace: Workspace }): ReactElement {
   const { name, usedBytes, limitBytes, limit, holders, createdAt } = workspace
-  const [, go] = useLocation()
-  const measure = useAsk("GET /v1/workspaces/{name}/usage", {
-    done: () => void queries.invalidateQueries({ queryKey: [route] }),
-  })
-  const open = useAsk("POST /v1/sessions", {
-    done: (session) => {
-      putSession(session.id, session)
-      go(`/s/${session.name}/files`)
-    },
-  })
+  const session = useStart("files")
+  const measure = useAsk("GET /v1/workspaces/{name}/usage", { renews: [route] })
   return (
     <tr>
       <td>{name}</td>
@@ -118,10 +92,19 @@ function WorkspaceRow({ workspace, doom }: RowProps): ReactElement {
           onClick={() => measure.mutate({ name })}
           size="small"
         />
-        <Button isBusy={open.isPending} kind="quiet" onClick={() => open.mutate({ workspace: name })} size="small">
+        <Button isBusy={session.isPending} kind="quiet" onClick={() => session.start({ workspace: name })} size="small">
           Open in a session
         </Button>
-        <Button aria-label={`Delete ${name}`} icon="trash" kind="quiet" onClick={() => doom(workspace)} size="small" />
+        <Discard
+          act="Delete it"
+          input={{ name }}
+          name={`Delete ${name}`}
+          renews={[route]}
+          route="DELETE /v1/workspaces/{name}"
+        >
+          Everything in it goes.
+          {holders.length > 0 && " A session has it: that one has to be deleted first."}
+        </Discard>
       </td>
     </tr>
   )
@@ -140,41 +123,31 @@ function WorkspaceDialog({ close }: { close(): void }): ReactElement {
   const [name, setName] = useState("")
   const [gigabytes, setGigabytes] = useState("")
   const make = useAsk("POST /v1/workspaces", { renews: [route], isQuiet: true, done: close })
-  const send = (event: FormEvent): void => {
-    event.preventDefault()
+  const send = (): void =>
     make.mutate({ name, ...(gigabytes === "" ? {} : { limitBytes: Math.round(Number(gigabytes) * gibibyte) }) })
-  }
   return (
-    <Dialog close={close} title="New workspace">
-      <form className="stack" onSubmit={send}>
-        <Field
-          autoFocus
-          name="Name"
-          onChange={({ target }) => setName(target.value)}
-          pattern="[a-z0-9]([a-z0-9\-]*[a-z0-9])?"
-          placeholder="my-project"
-          required
-          said="Lower-case letters, digits and dashes."
-          value={name}
-          wrong={make.error?.message}
-        />
-        <Field
-          inputMode="decimal"
-          min={0}
-          name="At most, in GiB"
-          onChange={({ target }) => setGigabytes(target.value)}
-          placeholder="as usual"
-          step="any"
-          type="number"
-          value={gigabytes}
-        />
-        <div className="ends">
-          <Button onClick={close}>Not now</Button>
-          <Button isBusy={make.isPending} kind="main" type="submit">
-            Make it
-          </Button>
-        </div>
-      </form>
-    </Dialog>
+    <FormDialog act="Make it" close={close} isBusy={make.isPending} send={send} title="New workspace">
+      <Field
+        autoFocus
+        name="Name"
+        onChange={({ target }) => setName(target.value)}
+        pattern="[a-z0-9]([a-z0-9\-]*[a-z0-9])?"
+        placeholder="my-project"
+        required
+        said="Lower-case letters, digits and dashes."
+        value={name}
+        wrong={make.error?.message}
+      />
+      <Field
+        inputMode="decimal"
+        min={0}
+        name="At most, in GiB"
+        onChange={({ target }) => setGigabytes(target.value)}
+        placeholder="as usual"
+        step="any"
+        type="number"
+        value={gigabytes}
+      />
+    </FormDialog>
   )
 }

@@ -1,6 +1,7 @@
 import type { ReactElement } from "react"
 import { Field, SelectField } from "../parts/field.tsx"
 import { agentKinds, usualModels, usualPrograms, type AgentKind, type AgentWish, type Key } from "./agent-wishes.ts"
+import "../style/form.css"
 
 interface AgentFieldsProps {
   readonly wish: AgentWish

@@ -15,25 +15,35 @@ const counts = [
   ["5", "5 ways"],
 ] as const
 
-/** Other ways from here: new sessions with the files this one has now. */
-export function ForkDialog({ session, close }: { readonly session: SessionInfo; close(): void }): ReactElement {
+interface ForkDialogProps {
+  readonly session: SessionInfo
+  /** A message of the turn they go on from: with it, they know what was said up to there. */
+  readonly turn?: string
+  close(): void
+}
+
+/** Other ways from here: new sessions with the files this one has now, or had at a turn. */
+export function ForkDialog({ session, turn, close }: ForkDialogProps): ReactElement {
   const [count, setCount] = useState("1")
   const [, go] = useLocation()
   const fork = useAsk("POST /v1/sessions/{id}/fork", {
-    done: ({ sessions }) => {
+    done: ({ sessions, files }) => {
       for (const made of sessions) putSession(made.id, made)
       close()
       const [first] = sessions
-      if (sessions.length > 1) toast.say(`${sessions.length} sessions, each with these files`)
-      if (first) go(`/s/${first.name}`)
+      if (files === "now") toast.say("Its files are as they are now: no snapshot was taken at that turn")
+      else if (sessions.length > 1) toast.say(`${sessions.length} sessions, each with these files`)
+      if (first) go(sessions.length > 1 ? `/s/${first.name}/compare` : `/s/${first.name}`)
     },
   })
   return (
-    <Dialog close={close} title={`Fork ${session.name}`}>
+    <Dialog close={close} title={turn === undefined ? `Fork ${session.name}` : `Fork ${session.name} from this turn`}>
       <div className="stack">
         <p className="soft">
-          Each fork is a session of its own with the files this one has now. Programs that run are not copied, and
-          nothing here changes.
+          {turn === undefined
+            ? "Each fork is a session of its own with the files this one has now."
+            : "Each fork is a session of its own with this agent, which is told what was said up to this turn. Its files are as they were then where a snapshot has them, and otherwise as they are now."}{" "}
+          Programs that run are not copied, and nothing here changes.
         </p>
         <Choices choose={setCount} name="How many" options={counts} value={count} />
       </div>
@@ -43,7 +53,7 @@ export function ForkDialog({ session, close }: { readonly session: SessionInfo; 
           icon="fork"
           isBusy={fork.isPending}
           kind="main"
-          onClick={() => fork.mutate({ id: session.id, count: Number(count) })}
+          onClick={() => fork.mutate({ id: session.id, count: Number(count), ...(turn === undefined ? {} : { turn }) })}
         >
           Fork
         </Button>

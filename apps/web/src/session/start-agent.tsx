@@ -1,8 +1,8 @@
 import type { SessionInfo } from "@warren/sdk/session.ts"
-import { useState, type FormEvent, type ReactElement } from "react"
+import { useState, type ReactElement } from "react"
 import { useAsk } from "../data/query.ts"
 import { Button } from "../parts/button.tsx"
-import { Dialog } from "../parts/dialog.tsx"
+import { FormDialog } from "../parts/form-dialog.tsx"
 import { AgentFields } from "./agent-fields.tsx"
 import { agentKinds, specOf, type AgentWish } from "./agent-wishes.ts"
 
@@ -23,27 +23,18 @@ function StartAgentDialog({ session, close }: { readonly session: SessionInfo; c
   const [wish, setWish] = useState<AgentWish>({ agent: "scripted", command: "", models: "" })
   const start = useAsk("POST /v1/sessions/{session}/agent", { isQuiet: true, done: close })
   const spec = specOf(wish, session.keys)
-  const send = (event: FormEvent): void => {
-    event.preventDefault()
+  const send = (): void => {
     if (spec) start.mutate({ session: session.id, spec })
   }
   return (
-    <Dialog close={close} title="Start an agent">
-      <form className="stack" onSubmit={send}>
-        <AgentFields
-          keys={session.keys}
-          kinds={agentKinds.slice(1)}
-          set={(changes) => setWish({ ...wish, ...changes })}
-          wish={wish}
-          wrong={start.error ? `${start.error.message}${start.error.hint ? ` – ${start.error.hint}` : ""}` : undefined}
-        />
-        <div className="ends">
-          <Button onClick={close}>Not now</Button>
-          <Button isBusy={start.isPending} kind="main" type="submit">
-            Start
-          </Button>
-        </div>
-      </form>
-    </Dialog>
+    <FormDialog act="Start" close={close} isBusy={start.isPending} send={send} title="Start an agent">
+      <AgentFields
+        keys={session.keys}
+        kinds={agentKinds.slice(1)}
+        set={(changes) => setWish({ ...wish, ...changes })}
+        wish={wish}
+        wrong={start.error ? `${start.error.message}${start.error.hint ? ` – ${start.error.hint}` : ""}` : undefined}
+      />
+    </FormDialog>
   )
 }

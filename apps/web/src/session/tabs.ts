@@ -25,6 +25,7 @@ export const tabs: readonly [Tab, ...Tab[]] = [
   },
   { name: "files", title: "Files", icon: "folder", view: lazy(() => import("./files/files-tab.tsx")) },
   { name: "changes", title: "Changes", icon: "diff", view: lazy(() => import("./changes/changes-tab.tsx")) },
+  { name: "compare", title: "Compare", icon: "fork", view: lazy(() => import("./compare/compare-tab.tsx")) },
   { name: "preview", title: "Preview", icon: "globe", view: lazy(() => import("./preview/preview-tab.tsx")) },
   { name: "editor", title: "Editor", icon: "code", view: lazy(() => import("./service/editor-tab.tsx")) },
   { name: "desktop", title: "Desktop", icon: "screen", view: lazy(() => import("./service/desktop-tab.tsx")) },

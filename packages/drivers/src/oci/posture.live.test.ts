@@ -177,6 +177,7 @@ describe("posture", () => {
       [{ limits: { ...posture.limits, pidsMax: Number.POSITIVE_INFINITY } }, /pids limit/],
       [{ mounts: [] }, /\/proc is not a mount of its own/],
       [{ namespaces: {} }, /namespace/],
+      [{ network: { mode: "bridge", routes: ["eth0"] } }, /network is "bridge" instead of "none"/],
       [{ cgroups: {} }, /memory group/],
     ]
     for (const [spoil, message] of spoils) {

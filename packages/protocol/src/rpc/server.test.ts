@@ -94,7 +94,7 @@ describe("RpcConnection", () => {
     ["an unknown tag", Buffer.from([0, 0, 0, 2, 9, 9]), "invalid"],
     ["10 MB of brackets", Buffer.concat([lengthOf(10 * mebibyte), Buffer.alloc(10 * mebibyte, "[")]), "limit"],
     ["10 MB of brackets and no length", Buffer.alloc(10 * mebibyte, "["), "limit"],
-    ["a frame that is cut off", encodeJson(echo(5)).subarray(0, 9), "invalid"],
+    ["a frame that is cut off", encodeJson(echo(5)).subarray(0, 9), "unavailable"],
   ])("closes on %s, stops what runs, and says why in the log", (_, bytes, code) =>
     greeted(async (peer, served) => {
       peer.send({ id: 1, call: "work.wait", in: {} })

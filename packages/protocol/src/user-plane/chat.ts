@@ -59,6 +59,7 @@ export const ChatMessage = z
     promptId: z.string().optional().meta({ description: "The message it answers." }),
     isReverted: z.boolean().optional().meta({ description: "Taken back: it counts as if it had not been said." }),
     createdAt: z.iso.datetime(),
+    endedAt: z.iso.datetime().optional().meta({ description: "When the turn was over, of an answer." }),
     changedSeq: z.int().min(1).meta({ description: "The number of the newest change to it." }),
   })
   .meta({ id: "ChatMessage", description: "What one side of a chat said." })

@@ -189,9 +189,22 @@ export const sessionCalls = contract({
     scope: "sessions:write",
     http: "POST /v1/sessions/{id}/fork",
     makes: true,
-    doc: "New sessions with the files this one has now. Programs are not copied.",
-    in: z.object({ ...which, count: z.int().min(1).max(100).default(1), name: SessionName.optional() }),
-    out: z.object({ sessions: z.array(Session) }),
+    doc: "New sessions with the files this one has now. Programs are not copied. With `turn`, each has the agent, too, and what was said up to there; and its files as they were then, where a snapshot has them.",
+    in: z.object({
+      ...which,
+      count: z.int().min(1).max(100).default(1),
+      name: SessionName.optional(),
+      turn: z.string().min(1).max(64).optional().meta({
+        description:
+          "A message of the conversation with its agent: what was said up to the end of its turn goes along.",
+      }),
+    }),
+    out: z.object({
+      sessions: z.array(Session),
+      files: z.enum(["now", "then"]).optional().meta({
+        description: "With `turn`: whether the files are those of then, or those of now for want of a snapshot.",
+      }),
+    }),
     timeoutMs: 120_000,
   },
   "session.rollback": {

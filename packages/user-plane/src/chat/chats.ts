@@ -11,7 +11,7 @@ export type ChatData = z.output<typeof Chat>
 export type Message = z.output<typeof ChatMessage>
 export type FinalReason = NonNullable<Message["reason"]>
 /** What is known of a message besides what it says. */
-export type MessageMeta = Pick<Message, "cause" | "usage" | "promptId" | "isReverted">
+export type MessageMeta = Pick<Message, "cause" | "usage" | "promptId" | "isReverted" | "endedAt">
 
 export const mainChatId = "main"
 const chatsMax = 100_000

@@ -1,9 +1,12 @@
 import { lstatSync } from "node:fs"
 import { errnoOf, Fault, messageOf, type FaultCode } from "@warren/base/fault.ts"
+import { refuseDebuggers } from "@warren/base/debugger.ts"
 import Sqlite from "libsql"
 import type { Reply, Request, Result } from "./request.ts"
 import { checkStatement, type Purpose, type Vocabulary } from "./statement.ts"
 import { bindable, sayable, sizeOf } from "./values.ts"
+
+refuseDebuggers()
 
 /**
  * The process in which somebody's SQL runs: SQLite does not let go of a thread before it is done, so only a process of its own can

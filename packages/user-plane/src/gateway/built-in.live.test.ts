@@ -59,9 +59,35 @@ describe.skipIf(process.getuid?.() !== 0)(
         headers: { "sec-fetch-mode": "navigate" },
       })
       expect([shown.status, shown.headers.location]).toEqual([303, `http://localhost/s/${session}/desktop`])
+    })
+
+    it("a terminal is a page of its own, at a name of its own and nowhere else", async () => {
+      const navigate = { "sec-fetch-mode": "navigate", accept: "text/html" }
       const host = system.ownHost(session, "ttyd")
-      const own = await system.get(`/?token=${token()}`, { host, headers: { "sec-fetch-mode": "navigate" } })
-      expect(own.headers.location).toBe(`http://warren.localhost/s/${session}/terminal`)
+      // Who comes by path is sent on to the name, with a ticket for it; the ticket becomes a cookie, and what was asked for stays.
+      const byPath = await system.get(`/s/${session}/ttyd/?arg=mine&token=${token()}`, { headers: navigate })
+      const onward = new URL(byPath.headers.location ?? "")
+      expect([byPath.status, onward.host, onward.searchParams.get("arg")]).toEqual([303, host, "mine"])
+      const entered = await system.get(`${onward.pathname}${onward.search}`, { host, headers: navigate })
+      expect([entered.status, entered.headers.location]).toEqual([303, "/?arg=mine"])
+      const cookie = entered.headers["set-cookie"]?.[0]?.split(";")[0] ?? ""
+      const page = await system.get("/?arg=mine", { host, headers: { ...navigate, cookie } })
+      expect([page.status, page.headers["content-type"]]).toEqual([200, "text/html; charset=utf-8"])
+      expect(page.headers["content-security-policy"]).toContain("script-src 'self'")
+      const [script = ""] = /\/assets\/[\w-]+\.js/.exec(page.body) ?? []
+      const loaded = await system.get(script, { host, headers: { cookie } })
+      expect([loaded.status, loaded.headers["content-type"]]).toEqual([200, "text/javascript; charset=utf-8"])
+      for (const path of ["/index.html", "/assets/nothing.js", "/assets/a%2fb.js", "/.stamp"])
+        expect((await system.get(path, { host, headers: { cookie } })).status).toBe(404)
+      expect((await system.get("/", { host, headers: navigate })).status).toBe(401)
+      // Where there are no such names, it is shown in Warren's page.
+      const path = `${system.root}/nameless.sock`
+      await using _ = await system.gateway(path, { domain: "", hosts: ["localhost"] })
+      const nameless = await system.getAt(path, `/s/${session}/ttyd/?token=${token()}`, { headers: navigate })
+      expect([nameless.status, nameless.headers.location]).toEqual([303, `/s/${session}/ttyd/`])
+      const given = nameless.headers["set-cookie"]?.[0]?.split(";")[0] ?? ""
+      const shown = await system.getAt(path, `/s/${session}/ttyd/`, { headers: { ...navigate, cookie: given } })
+      expect([shown.status, shown.headers.location]).toEqual([303, `http://localhost/s/${session}/terminal`])
     })
 
     it("an editor is started by who comes, and passed on to as any program", async () => {

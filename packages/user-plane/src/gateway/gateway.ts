@@ -33,6 +33,7 @@ import { GatewayRefusal } from "./refusal.ts"
 import { requestHead } from "./request-head.ts"
 import { socketExchange } from "./socket-exchange.ts"
 import { readWindow, ttySocket } from "./tty-socket.ts"
+import { ttydFile } from "./ttyd-page.ts"
 import { answerTunnels } from "./tunnel-api.ts"
 import type { Tunnels } from "./tunnels.ts"
 import { detourOf, setCookie, type Detour } from "./visit.ts"
@@ -48,6 +49,8 @@ export interface GatewayOptions extends NotesOptions {
   readonly terminals: Terminals
   readonly services: Services
   readonly names: HostNames
+  /** The folder that pages were built into. */
+  readonly pages: string
   /** What a token says, if it is one of this user's, signed by the control plane. Throws otherwise. */
   verify(token: string): GatewayClaims
 }
@@ -150,8 +153,7 @@ export class Gateway implements AsyncDisposable {
       }
       const { detour, ...admitted } = this.#admit(request, asked.address, false)
       entry = admitted
-      const view = viewOf(entry.admission.builtIn)
-      if (view !== undefined) return showView(request, response, entry.address, this.#viewOrigin(entry.address), view)
+      if (viewOf(entry.admission.builtIn) !== undefined) return await this.#view(request, response, entry, detour)
       if (detour) return sendAway(response, detour)
       await this.#inside(request, entry, (use, outgoing, answered) =>
         exchange(request, response, { ...outgoing, agent: this.#agent, isWaiting, answerHead: answered }),
@@ -216,7 +218,7 @@ export class Gateway implements AsyncDisposable {
         ? []
         : ["Set-Cookie", setCookie(address, admission.cookie, admission.grant.isFramed)]
     const entry = { address, admission, query: credentials.query, said }
-    if (isSocket || viewOf(admission.builtIn) !== undefined) return entry
+    if (isSocket || admission.builtIn === "vnc") return entry
     return { ...entry, detour: detourOf({ method, raw, address, credentials, admission, names }, this.#admissions) }
   }
 
@@ -285,6 +287,28 @@ export class Gateway implements AsyncDisposable {
     await desktopSocket(client, desktop)
   }
 
+  /** What a person sees of what speaks over a WebSocket alone: a terminal is a page of its own where it has a name of its own. */
+  async #view(
+    request: IncomingMessage,
+    response: ServerResponse,
+    { address, admission, said }: Entry,
+    detour: Detour | undefined,
+  ): Promise<void> {
+    if (request.method !== "GET" && request.method !== "HEAD") throw notHere(request)
+    const { path, session, mode } = address
+    // What ttyd's own page asks for first.
+    if (path === "/token") {
+      const headers = { "content-type": "application/json", "cache-control": "no-store" }
+      return void response.writeHead(200, headers).end('{"token":""}')
+    }
+    if (detour) return sendAway(response, detour)
+    const view = viewOf(admission.builtIn) ?? ""
+    if (admission.builtIn !== "ttyd" || mode === "path")
+      return sendAway(response, { status: 303, location: `${this.#viewOrigin(address)}/s/${session}/${view}` })
+    const { headers, body } = await ttydFile(this.#options.pages, path, this.#framers(address))
+    response.writeHead(200, [...headers, ...said]).end(request.method === "HEAD" ? undefined : body)
+  }
+
   #viewOrigin({ authority, mode }: Address): string {
     return originOf(mode === "host" ? { ...authority, host: this.#options.names.domain } : authority)
   }
@@ -320,22 +344,6 @@ function notHere(request: IncomingMessage): GatewayRefusal {
   return wanted
     ? new GatewayRefusal(400, "the only other protocol here is WebSocket")
     : new GatewayRefusal(405, `${request.method} is not for previews`)
-}
-
-/** What ttyd's own page asks for, and for a person the view of Warren's page that speaks with it. */
-function showView(
-  request: IncomingMessage,
-  response: ServerResponse,
-  { path, session }: Address,
-  origin: string,
-  view: string,
-): void {
-  if (request.method !== "GET" && request.method !== "HEAD") throw notHere(request)
-  if (path === "/token") {
-    const headers = { "content-type": "application/json", "cache-control": "no-store" }
-    return void response.writeHead(200, headers).end('{"token":""}')
-  }
-  sendAway(response, { status: 303, location: `${origin}/s/${session}/${view}` })
 }
 
 function sendAway(response: ServerResponse, { status, location, setCookie }: Detour): void {

@@ -17,7 +17,9 @@ const scp = /^(?:[\w.-]+@)([\w.-]+):(?!\/\/)([^\s]+)$/
 
 /** Throws what a person can act on. */
 export function addressOf(repo: string): RepositoryAddress {
-  if (repo.startsWith("-") || /[\s\\]/.test(repo)) throw wrong(repo)
+  // As it is written: whoever reads it as a URL takes steps up away, and then it is another address than git is given.
+  if (repo.startsWith("-") || /[\s\\]|:\/\/\/|(?:^|\/)\.{1,2}(?:\/|$)/.test(repo.replace(/^file:/, "")))
+    throw wrong(repo)
   if (short.test(repo)) return remote(`https://github.com/${repo.replace(/\.git$/, "")}.git`, "github.com", repo)
   if (repo.startsWith("/")) return local(repo, repo)
   const [, scpHost, scpPath] = scp.exec(repo) ?? []
@@ -45,7 +47,8 @@ export function isSameAddress(one: string, other: string): boolean {
 
 function remote(url: string, host: string, path: string): RepositoryAddress {
   const plain = path.replace(/\/+$/, "").replace(/\.git$/, "")
-  if (plain === "" || plain.split("/").includes("..")) throw wrong(url)
+  // A host that begins so would be an option of ssh's.
+  if (plain === "" || host.startsWith("-") || plain.split("/").includes("..")) throw wrong(url)
   return { url, host: host.toLowerCase(), path: plain, name: nameOf(plain, url) }
 }
 

@@ -101,12 +101,25 @@ export class HubStore {
     return this.#database.get(sql, [session, channel], (row) => String(row["chat_id"]))
   }
 
-  setChat(session: string, channel: string, chatId: string): void {
+  /** `recital`: what its agent is told with the next prompt; a new conversation has none. */
+  setChat(session: string, channel: string, chatId: string, recital?: string): void {
     this.#database.run(
-      `INSERT INTO agent_channels (session, channel, chat_id) VALUES (?, ?, ?)
-       ON CONFLICT (session, channel) DO UPDATE SET chat_id = excluded.chat_id`,
-      [session, channel, chatId],
+      `INSERT INTO agent_channels (session, channel, chat_id, recital) VALUES (?, ?, ?, ?)
+       ON CONFLICT (session, channel) DO UPDATE SET chat_id = excluded.chat_id, recital = excluded.recital`,
+      [session, channel, chatId, recital ?? null],
     )
+  }
+
+  /** Once: whoever has it has told it. */
+  takeRecital(session: string, channel: string): string | undefined {
+    const sql = "SELECT recital FROM agent_channels WHERE session = ? AND channel = ? AND recital IS NOT NULL"
+    const found = this.#database.get(sql, [session, channel], (row) => String(row["recital"]))
+    if (found !== undefined)
+      this.#database.run("UPDATE agent_channels SET recital = NULL WHERE session = ? AND channel = ?", [
+        session,
+        channel,
+      ])
+    return found
   }
 
   channels(session: string): { channel: string; chatId: string }[] {

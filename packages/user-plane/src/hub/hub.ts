@@ -50,6 +50,11 @@ export class Hub implements AsyncDisposable {
     return hub
   }
 
+  /** An agent that is on paper already, as one that came with a fork. */
+  adopt(session: string): void {
+    if (!this.#sessions.has(session)) this.#open(session)
+  }
+
   of(session: string): SessionHub {
     const hub = this.#sessions.get(session)
     if (!hub)

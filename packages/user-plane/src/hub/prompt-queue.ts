@@ -2,6 +2,7 @@ import type { Clock } from "@warren/base/clock.ts"
 import { failpoint } from "@warren/base/failpoint.ts"
 import { Fault, messageOf } from "@warren/base/fault.ts"
 import type { Log } from "@warren/base/log.ts"
+import { promptCharsMax } from "@warren/protocol/hub/words.ts"
 import type { Bell } from "./bell.ts"
 import { canceled, type Endings } from "./endings.ts"
 import type { Places } from "./guest.ts"
@@ -145,8 +146,9 @@ export class PromptQueue {
   #send(prompt: PromptRecord): void {
     const { store, session, teller, line } = this.#parts
     const items = store.transaction(() => {
-      const { content, items: collected } = this.#collect(prompt)
+      const { content: said, items: collected } = this.#collect(prompt)
       const { id: messageId, channel, wishes } = prompt
+      const content = this.#recited(prompt, said)
       store.memory(session).push({ type: "prompt", messageId, channel, content, ...wishes })
       const sent = shownPrompt(store.move(session, prompt.id, "send"))
       return [...collected, { type: "prompt", prompt: sent } satisfies Item]
@@ -155,6 +157,16 @@ export class PromptQueue {
     teller.tell(items)
     teller.show("thinking")
     line.flush()
+  }
+
+  /** The first prompt of a fork begins with what was said before; written down, so that it is not lost with a supervisor. */
+  #recited({ id, channel }: PromptRecord, said: string): string {
+    const { store, session } = this.#parts
+    const recital = store.takeRecital(session, channel)
+    if (recital === undefined) return said
+    const content = `${recital.slice(-Math.max(0, promptCharsMax - said.length))}${said}`
+    store.setContent(session, id, content)
+    return content
   }
 
   /** What was said in several pieces is one prompt. */

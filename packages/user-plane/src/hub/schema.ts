@@ -31,6 +31,11 @@ export const hubMigrations: readonly Migration[] = [
   },
 ]
 
+/** What an agent in a fork is to be told with the next prompt of a channel: what was said before. */
+export const recitalMigrations: readonly Migration[] = [
+  { name: "agent-channels.recital", sql: "ALTER TABLE agent_channels ADD COLUMN recital TEXT;" },
+]
+
 /** What an agent is to find, and what it found: null until it has been made ready. */
 export const provisionMigrations: readonly Migration[] = [
   {

@@ -151,7 +151,7 @@ export class TurnBook {
   }
 
   #end(promptId: string, { reason, cause, error, usage }: TurnEnding): Item[] {
-    const { store, session, chats } = this.#parts
+    const { store, session, chats, clock } = this.#parts
     const prompt = store.prompt(session, promptId)
     if (!prompt || prompt.state === "done") return []
     const items: Item[] = []
@@ -159,7 +159,13 @@ export class TurnBook {
     if (prompt.speaking === undefined) items.push(this.#open(prompt, promptId, newId("msg")))
     const { speaking = "" } = store.prompt(session, promptId) ?? {}
     if (error !== undefined) items.push(...this.#complain(prompt.chatId, speaking, error))
-    const meta = { promptId, ...(cause === undefined ? {} : { cause }), ...(usage === undefined ? {} : { usage }) }
+    const endedAt = new Date(clock.now()).toISOString()
+    const meta = {
+      promptId,
+      endedAt,
+      ...(cause === undefined ? {} : { cause }),
+      ...(usage === undefined ? {} : { usage }),
+    }
     items.push({ type: "message.finalize", message: chats.finalize(prompt.chatId, speaking, reason, meta) })
     for (const id of store.closeQuestions(session, { promptId })) items.push({ type: "question.closed", id })
     items.push({ type: "prompt", prompt: shownPrompt(store.move(session, promptId, "end", cause)) })

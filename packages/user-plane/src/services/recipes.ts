@@ -20,16 +20,24 @@ const folder = "/tmp/.warren/services"
 const prepared = `umask 077; mkdir -p ${folder}; PATH="$HOME/.local/bin:$PATH"`
 
 const vscodeSocket = `${folder}/vscode.sock`
+/** Until its person has others: as light or dark as the page around it, and what was asked for first. */
+const vscodeSettings = JSON.stringify({
+  "window.autoDetectColorScheme": true,
+  "workbench.startupEditor": "none",
+  "chat.disableAIFeatures": true,
+})
 const vscode: Recipe = {
   target: "vscode",
   socket: vscodeSocket,
   script: `${prepared}
 command -v code-server >/dev/null || exit ${missingStatus}
 rm -f ${vscodeSocket}
+settings="$HOME/.local/share/code-server/User/settings.json"
+[ -e "$settings" ] || { mkdir -p "\${settings%/*}" && echo '${vscodeSettings}' > "$settings"; }
 [ -d /workspace ] && cd /workspace
 exec code-server --socket ${vscodeSocket} --socket-mode 600 --auth none --disable-telemetry --disable-update-check \\
   --disable-workspace-trust --disable-getting-started-override "$PWD"`,
-  hint: "use the image `editor`, or install it in the session: the page, or POST …/services/vscode/install, does that",
+  hint: "use the image `editor`, or install code-server in the session: the page does that, and so does service.install",
   install: { script: "editor/install-editor", host: "registry.npmjs.org" },
 }
 

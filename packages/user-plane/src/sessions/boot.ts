@@ -74,8 +74,9 @@ export async function boot(parts: BootParts): Promise<Found> {
  * Everything is written down before it is made. Sandboxes or snapshots beside a database that knows of nothing mean that it is not the
  * one they were written down in, and whoever is not known would be taken away.
  */
-async function refuseIfLost(running: ReadonlyMap<SandboxId, Sandbox>, { store, drivers }: BootParts): Promise<void> {
-  if (store.count() > 0 || store.sandboxes().length > 0) return
+async function refuseIfLost(running: ReadonlyMap<SandboxId, Sandbox>, parts: BootParts): Promise<void> {
+  const { store, drivers } = parts
+  if (store.count() > 0 || store.sandboxes().length > 0 || parts.snapshots.ids().length > 0) return
   const snapshots: string[] = []
   for (const driver of drivers) if (canSnapshot(driver)) snapshots.push(...(await driver.listSnapshots()))
   if (running.size === 0 && snapshots.length === 0) return

@@ -1,8 +1,10 @@
 import { failpoint } from "@warren/base/failpoint.ts"
 import { Fault, messageOf } from "@warren/base/fault.ts"
 import { canPause, type Pausable } from "@warren/drivers/driver.ts"
+import type { SandboxId } from "@warren/drivers/sandbox-spec.ts"
 import type { Entry } from "./entry.ts"
 import { canMove, moved } from "./moves.ts"
+import type { Plan } from "./plan.ts"
 import type { Live, Sandboxes } from "./sandboxes.ts"
 import type { SessionBook } from "./session-book.ts"
 import { shown, type Reason, type SessionData } from "./session-record.ts"
@@ -30,29 +32,46 @@ export class Lives {
     if (state === "paused") await this.resume(entry)
     else if (state === "hibernated") await this.restore(entry, signal)
     else if (state !== "running") moved(entry.record, "resume")
+    else if (!entry.live)
+      throw new Fault("unavailable", "its sandbox is not watched", { subject: `session:${entry.id}` })
   }
 
   async pause(entry: Entry): Promise<SessionData> {
     moved(entry.record, "pause")
-    await this.#pausable(entry).pause()
-    failpoint("session/paused")
-    return this.#book.move(entry, "pause", {})
+    const sandbox = this.#pausable(entry)
+    await sandbox.pause()
+    try {
+      failpoint("session/paused")
+      return this.#book.move(entry, "pause", {})
+    } catch (failure) {
+      // It is as it is written down: one that counts as running must not stand still.
+      await sandbox.resume()
+      throw failure
+    }
   }
 
   async resume(entry: Entry): Promise<SessionData> {
     moved(entry.record, "resume")
-    await this.#pausable(entry).resume()
-    failpoint("session/resumed")
+    const sandbox = this.#pausable(entry)
+    await sandbox.resume()
     entry.used()
-    return this.#book.move(entry, "resume", { reason: undefined, detail: undefined })
+    try {
+      failpoint("session/resumed")
+      return this.#book.move(entry, "resume", { reason: undefined, detail: undefined })
+    } catch (failure) {
+      await sandbox.pause()
+      throw failure
+    }
   }
 
   async hibernate(entry: Entry, reason: Reason): Promise<SessionData> {
     const { live } = entry
     this.#book.move(entry, "hibernate", {})
-    failpoint("session/hibernating")
     entry.live = undefined
-    if (live) await this.#sandboxes.stop(live)
+    await this.#ending(entry, async () => {
+      failpoint("session/hibernating")
+      if (live) await this.#sandboxes.stop(live)
+    })
     failpoint("session/asleep")
     return this.#book.finish(entry, "sleep", { reason })
   }
@@ -62,10 +81,10 @@ export class Lives {
     if (sandbox === undefined)
       throw new Fault("conflict", "its files were taken away when it ended", { subject: `session:${entry.id}` })
     this.#book.move(entry, "restore", {})
-    failpoint("session/restoring")
     let live: Live | undefined
     try {
-      live = await this.#sandboxes.start(sandbox, plan, signal)
+      failpoint("session/restoring")
+      live = await this.#started(sandbox, plan, signal)
       await equip(live, entry.record)
       failpoint("session/restored")
       this.#book.move(entry, "ready", { reason: undefined, detail: undefined })
@@ -88,10 +107,10 @@ export class Lives {
     if (snapshot.plan.driver !== record.plan.driver)
       throw new Fault("conflict", "the snapshot is of another driver's sandbox")
     this.#book.move(entry, "rollback", {})
-    failpoint("rollback/begun")
     entry.live = undefined
     let next: Live | undefined
     try {
+      failpoint("rollback/begun")
       if (live) await this.#sandboxes.stop(live)
       const plan = { ...record.plan, image: snapshot.plan.image, from: snapshot.id }
       next = await this.#sandboxes.make(plan, record.id, signal)
@@ -117,10 +136,12 @@ export class Lives {
     const { sandbox, plan } = entry.record
     // Given up before they go: a session must never seem to have files that are half gone.
     this.#book.move(entry, "stop", { reason, sandbox: dropsFiles ? undefined : sandbox })
-    failpoint("session/stopping")
     entry.live = undefined
-    if (live) await this.#sandboxes.stop(live, graceMs)
-    if (dropsFiles && sandbox !== undefined) await this.#sandboxes.destroy(sandbox, plan)
+    await this.#ending(entry, async () => {
+      failpoint("session/stopping")
+      if (live) await this.#sandboxes.stop(live, graceMs)
+      if (dropsFiles && sandbox !== undefined) await this.#sandboxes.destroy(sandbox, plan)
+    })
     failpoint("session/stopped")
     return this.#book.finish(entry, "end", {})
   }
@@ -128,9 +149,10 @@ export class Lives {
   /** Everything of it goes. */
   async delete(entry: Entry): Promise<void> {
     const { live } = entry
-    entry.live = undefined
     if (canMove(entry.record.state, "stop")) this.#book.move(entry, "stop", { isLeaving: true })
     else this.#book.write(entry, { ...entry.record, isLeaving: true })
+    // Not before it is written down: one that could not be deleted goes on.
+    entry.live = undefined
     failpoint("session/leaving")
     const { sandbox, plan } = entry.record
     if (sandbox !== undefined) await this.#sandboxes.destroy(sandbox, plan, live?.wayOut)
@@ -146,6 +168,27 @@ export class Lives {
     entry.live = undefined
     // What is left of it outside goes; its files stay.
     if (live) await this.#sandboxes.stop(live, 0)
+  }
+
+  /** What ends a sandbox. If it does not end, the session has failed: its files are there, and whoever wants can try again. */
+  async #ending(entry: Entry, work: () => Promise<void>): Promise<void> {
+    try {
+      await work()
+    } catch (failure) {
+      this.#book.finish(entry, "fail", { reason: "died", detail: `it could not be stopped: ${messageOf(failure)}` })
+      throw failure
+    }
+  }
+
+  /** One that could not be stopped runs still; it is not the one that is asked for. */
+  async #started(id: SandboxId, plan: Plan, signal: AbortSignal): Promise<Live> {
+    try {
+      return await this.#sandboxes.start(id, plan, signal)
+    } catch (failure) {
+      if (Fault.from(failure).code !== "conflict") throw failure
+      await this.#sandboxes.driver(plan.driver).stop(id, 0)
+      return this.#sandboxes.start(id, plan, signal)
+    }
   }
 
   #pausable({ live, record }: Entry): Pausable {

@@ -13,6 +13,7 @@ import type { ImageSource, Live, Sandboxes } from "./sandboxes.ts"
 import { SessionBook } from "./session-book.ts"
 import { shown, type Reason, type SessionData, type SessionRecord } from "./session-record.ts"
 import type { SessionStore } from "./session-store.ts"
+import type { SnapshotRecord } from "./snapshot-store.ts"
 import { shownSnapshot, type Snapshots } from "./snapshots.ts"
 import { equip, Use } from "./use.ts"
 import { planOf, type Wishes } from "./wishes.ts"
@@ -208,8 +209,17 @@ export class Sessions {
   }
 
   /** New sessions that begin with the files this one has at this moment. */
-  async fork({ id: which, count, name }: Input<"session.fork">, signal: AbortSignal): Promise<SessionData[]> {
-    await using snapshot = await this.#book.turn(which, ({ record }) => this.#parts.snapshots.passing(record))
+  /** `from`: a snapshot of its own that they have the files of; without it, as they are now. */
+  async fork(
+    { id: which, count, name }: Pick<Input<"session.fork">, "id" | "count" | "name">,
+    signal: AbortSignal,
+    from?: SnapshotRecord,
+  ): Promise<SessionData[]> {
+    await using passing = from
+      ? undefined
+      : await this.#book.turn(which, ({ record }) => this.#parts.snapshots.passing(record))
+    const snapshot = from ?? passing
+    if (!snapshot) throw new Fault("internal", "there are no files to fork")
     failpoint("fork/frozen")
     const parent = this.#book.record(snapshot.session)
     const names = Array.from({ length: count }, (_, index) => (count > 1 && name ? `${name}-${index + 1}` : name))

@@ -10,6 +10,8 @@ import type { ImageSource, Sandboxes } from "./sandboxes.ts"
 import type { SessionRecord } from "./session-record.ts"
 import type { SnapshotRecord, SnapshotStore } from "./snapshot-store.ts"
 
+const snapshotsLookedAt = 1_000
+
 /** Frozen files of sessions: written down before they are made, and before they are taken away. */
 export class Snapshots {
   readonly #store: SnapshotStore
@@ -81,6 +83,12 @@ export class Snapshots {
     const record = this.#store.find(id)
     if (!record) throw new Fault("not_found", "there is no such snapshot", { subject: `snapshot:${id}` })
     return record
+  }
+
+  /** The first that was made of a session in a stretch of time, the end of which is open. */
+  between(session: string, begin: number, end: number): SnapshotRecord | undefined {
+    const all = this.#store.list({ session, limit: snapshotsLookedAt }).map(({ record }) => record)
+    return all.findLast(({ createdAt }) => createdAt >= begin && createdAt < end)
   }
 
   list(options: { session?: string | undefined; cursor?: string | undefined; limit: number }) {

@@ -1,10 +1,10 @@
 import type { Output } from "@warren/sdk/routes.ts"
-import { useState, type FormEvent, type ReactElement } from "react"
+import { useState, type ReactElement } from "react"
 import { useAsk, useCall } from "../../data/query.ts"
-import { Button } from "../../parts/button.tsx"
 import { Dialog } from "../../parts/dialog.tsx"
 import { Failure, Waiting } from "../../parts/empty-state.tsx"
 import { Field } from "../../parts/field.tsx"
+import { DialogForm } from "../../parts/form-dialog.tsx"
 
 interface QuotaDialogProps {
   readonly name: string
@@ -33,12 +33,10 @@ function QuotaForm({ name, quota, close }: QuotaFormProps): ReactElement {
     isQuiet: true,
     done: close,
   })
-  const send = (event: FormEvent): void => {
-    event.preventDefault()
+  const send = (): void =>
     set.mutate({ name, sessionsMax: Number(sessionsMax), requestsPerMinute: Number(requestsPerMinute) })
-  }
   return (
-    <form className="stack" onSubmit={send}>
+    <DialogForm act="Set quota" close={close} isBusy={set.isPending} send={send}>
       <Field
         autoFocus
         max={100_000}
@@ -60,12 +58,6 @@ function QuotaForm({ name, quota, close }: QuotaFormProps): ReactElement {
         type="number"
         value={requestsPerMinute}
       />
-      <div className="ends">
-        <Button onClick={close}>Not now</Button>
-        <Button isBusy={set.isPending} kind="main" type="submit">
-          Set quota
-        </Button>
-      </div>
-    </form>
+    </DialogForm>
   )
 }

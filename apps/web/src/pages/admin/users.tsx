@@ -39,8 +39,8 @@ function UserTable({ items }: { readonly items: readonly User[] }): ReactElement
   const close = (): void => open(undefined)
   const remove = useAsk("DELETE /v1/users/{name}", { renews: ["GET /v1/users"], done: close })
   return (
-    <>
-      {/* Not in a room that scrolls: a menu of the last row would be cut off by it. */}
+    // Not in a room that scrolls: a menu of the last row would be cut off by it.
+    <div className="table-room" data-still>
       <Table hasActions heads={["Name", "Role", { name: "Since", isWide: true }]}>
         {items.map((user) => (
           <UserRow key={user.id} open={(what) => open({ user, what })} user={user} />
@@ -58,7 +58,7 @@ function UserTable({ items }: { readonly items: readonly User[] }): ReactElement
           Their tokens and sign-ins end at once. What their runner keeps is not touched.
         </Confirm>
       )}
-    </>
+    </div>
   )
 }
 

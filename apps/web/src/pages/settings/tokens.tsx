@@ -1,16 +1,16 @@
 import { defaultScopes } from "@warren/protocol/token-scope.ts"
 import type { Output } from "@warren/sdk/routes.ts"
 import { useState, type ReactElement } from "react"
-import { useAsk, useCall } from "../../data/query.ts"
+import { useCall } from "../../data/query.ts"
 import { Button } from "../../parts/button.tsx"
-import { Confirm } from "../../parts/confirm.tsx"
+import { Discard } from "../../parts/discard.tsx"
 import { EmptyState } from "../../parts/empty-state.tsx"
+import { Table } from "../../parts/table.tsx"
 import { When } from "../../parts/when.tsx"
 import { List } from "../page.tsx"
 import { SettingsPage } from "./settings-page.tsx"
 import { TokenDialog, type Made } from "./token-dialog.tsx"
 import { ToldOnce } from "./told-once.tsx"
-import { Table } from "../../parts/table.tsx"
 
 type Token = Output<"GET /v1/tokens">["items"][number]
 
@@ -60,8 +60,6 @@ export default function Tokens(): ReactElement {
 }
 
 function TokenTable({ items }: { readonly items: readonly Token[] }): ReactElement {
-  const [doomed, doom] = useState<Token>()
-  const revoke = useAsk("DELETE /v1/tokens/{id}", { renews: ["GET /v1/tokens"], done: () => doom(undefined) })
   return (
     <div className="table-room">
       <Table hasActions heads={["Name", "May", { name: "Last used", isWide: true }, { name: "Ends", isWide: true }]}>
@@ -76,28 +74,19 @@ function TokenTable({ items }: { readonly items: readonly Token[] }): ReactEleme
               {token.expiresAt ? new Date(token.expiresAt).toLocaleDateString() : "never"}
             </td>
             <td className="ends">
-              <Button
-                aria-label={`Revoke ${token.label}`}
-                icon="trash"
-                kind="quiet"
-                onClick={() => doom(token)}
-                size="small"
-              />
+              <Discard
+                act="Revoke it"
+                input={{ id: token.id }}
+                name={`Revoke ${token.label}`}
+                renews={["GET /v1/tokens"]}
+                route="DELETE /v1/tokens/{id}"
+              >
+                Whatever uses it is refused at once.
+              </Discard>
             </td>
           </tr>
         ))}
       </Table>
-      {doomed && (
-        <Confirm
-          act="Revoke it"
-          close={() => doom(undefined)}
-          isBusy={revoke.isPending}
-          title={`Revoke ${doomed.label}?`}
-          yes={() => revoke.mutate({ id: doomed.id })}
-        >
-          Whatever uses it is refused at once.
-        </Confirm>
-      )}
     </div>
   )
 }

@@ -1,7 +1,8 @@
 import type { SessionInfo } from "@warren/sdk/session.ts"
-import type { ReactElement } from "react"
+import { useState, type ReactElement } from "react"
 import { EmptyState, Failure, Waiting } from "../../parts/empty-state.tsx"
 import { Icon } from "../../parts/icon.tsx"
+import { ForkDialog } from "../fork-dialog.tsx"
 import type { ChatState } from "./chat-state.ts"
 import { Composer } from "./composer.tsx"
 import { MessageList } from "./message-list.tsx"
@@ -13,6 +14,7 @@ import "../../style/chat.css"
 /** What is said with the agent of a session, and where to say more. */
 export function Chat({ session }: { readonly session: SessionInfo }): ReactElement {
   const { state, fault, earlier, again } = useChat(session.id)
+  const [turn, forkFrom] = useState<string>()
   if (fault) return <Failure fault={fault} retry={again} />
   if (!state) return <Waiting>Reading the conversation…</Waiting>
   return (
@@ -20,11 +22,12 @@ export function Chat({ session }: { readonly session: SessionInfo }): ReactEleme
       {state.messages.length === 0 && state.steps.length === 0 ? (
         <Nothing session={session} state={state} />
       ) : (
-        <MessageList earlier={earlier} state={state}>
+        <MessageList earlier={earlier} fork={forkFrom} state={state}>
           <End session={session} state={state} />
         </MessageList>
       )}
       <Composer renewed={again} session={session} state={state} />
+      {turn !== undefined && <ForkDialog close={() => forkFrom(undefined)} session={session} turn={turn} />}
     </div>
   )
 }

@@ -1,5 +1,13 @@
 import { useVirtualizer } from "@tanstack/react-virtual"
-import { useEffect, useLayoutEffect, useRef, useState, type ReactElement, type ReactNode } from "react"
+import {
+  useEffect,
+  useLayoutEffect,
+  useRef,
+  useState,
+  type KeyboardEvent,
+  type ReactElement,
+  type ReactNode,
+} from "react"
 import { Button } from "../../parts/button.tsx"
 import type { ChatState } from "./chat-state.ts"
 import { Message } from "./message.tsx"
@@ -8,7 +16,9 @@ interface MessageListProps {
   readonly state: ChatState
   /** What stands behind the last message. */
   readonly children: ReactNode
-  earlier(): Promise<void>
+  /** Offered at the end of each turn. */
+  readonly fork?: (messageId: string) => void
+  earlier(): Promise<boolean>
 }
 
 const guessedHeight = 72
@@ -21,11 +31,11 @@ const nearPx = 600
  * Only what is in sight is there, so ten thousand messages cost as much as ten. At the end it stays at the end; anywhere else it holds
  * still and says how much is new.
  */
-export function MessageList({ state, children, earlier }: MessageListProps): ReactElement {
+export function MessageList({ state, children, fork, earlier }: MessageListProps): ReactElement {
   const { messages, hasEarlier, agent, tools } = state
   const scroller = useRef<HTMLDivElement>(null)
   const isAtEnd = useRef(true)
-  const [seen, setSeen] = useState(messages.length)
+  const [seen, setSeen] = useState(messages.at(-1)?.seq ?? 0)
   const [isAway, setAway] = useState(false)
   const list = useVirtualizer({
     count: messages.length,
@@ -42,22 +52,32 @@ export function MessageList({ state, children, earlier }: MessageListProps): Rea
   useLayoutEffect(() => {
     if (isAtEnd.current) toEnd()
   })
-  const isBringing = useRef(false)
+  const bring = useBringing(scroller, earlier)
   const scrolled = (): void => {
     const { scrollTop = 0, scrollHeight = 0, clientHeight = 0 } = scroller.current ?? {}
     isAtEnd.current = scrollHeight - scrollTop - clientHeight < endPx
     setAway(!isAtEnd.current)
-    if (isAtEnd.current) setSeen(messages.length)
-    if (scrollTop > nearPx || !hasEarlier || isBringing.current) return
-    isBringing.current = true
-    void earlier().finally(() => (isBringing.current = false))
+    if (isAtEnd.current) setSeen(messages.at(-1)?.seq ?? 0)
+    if (scrollTop <= nearPx && hasEarlier) bring("some")
+  }
+  const pressed = ({ key }: KeyboardEvent): void => {
+    if (key === "Home" && hasEarlier) bring("all")
   }
   useGrowth(scroller, () => isAtEnd.current && toEnd())
   const queued = new Set(agent.prompts.filter((one) => one.state === "queued").map(({ messageId }) => messageId))
-  const unseen = Math.max(0, messages.length - seen)
+  // From the end: what was brought from before is not new.
+  const unseen = messages.length - 1 - messages.findLastIndex(({ seq }) => seq <= seen)
   return (
     <div className="message-room">
-      <div aria-label="Conversation" className="messages" onScroll={scrolled} ref={scroller} role="log" tabIndex={0}>
+      <div
+        aria-label="Conversation"
+        className="messages"
+        onKeyDown={pressed}
+        onScroll={scrolled}
+        ref={scroller}
+        role="log"
+        tabIndex={0}
+      >
         <div className="messages-all" style={{ height: total }}>
           {list.getVirtualItems().map(({ key, index, start }) => {
             const message = messages[index]
@@ -69,7 +89,7 @@ export function MessageList({ state, children, earlier }: MessageListProps): Rea
                 ref={list.measureElement}
                 style={{ transform: `translateY(${start}px)` }}
               >
-                <Message isQueued={queued.has(message.id)} message={message} tools={tools} />
+                <Message fork={fork} isQueued={queued.has(message.id)} message={message} tools={tools} />
               </div>
             )
           })}
@@ -83,6 +103,29 @@ export function MessageList({ state, children, earlier }: MessageListProps): Rea
       )}
     </div>
   )
+}
+
+/** Brings what was said before, a part at a time; or all of it, and then shows how it began. */
+function useBringing(
+  scroller: React.RefObject<HTMLDivElement | null>,
+  earlier: () => Promise<boolean>,
+): (how: "some" | "all") => void {
+  const [isBringing, wantsAll] = [useRef(false), useRef(false)]
+  const run = async (): Promise<void> => {
+    let hasMore = await earlier()
+    // Whoever has left does not want the rest.
+    while (wantsAll.current && hasMore && scroller.current) hasMore = await earlier()
+    if (wantsAll.current) requestAnimationFrame(() => scroller.current?.scrollTo({ top: 0, behavior: "instant" }))
+  }
+  return (how) => {
+    wantsAll.current ||= how === "all"
+    if (isBringing.current) return
+    isBringing.current = true
+    run()
+      // What could not be brought is asked for again by whoever scrolls on.
+      .catch(() => undefined)
+      .finally(() => (isBringing.current = wantsAll.current = false))
+  }
 }
 
 /** When earlier messages are put before those in sight, these stay where they are. */

@@ -10,12 +10,14 @@ interface MessageProps {
   readonly tools: ChatState["tools"]
   /** It waits for its turn. */
   readonly isQueued: boolean
+  /** Offers another way from the end of its turn. */
+  readonly fork?: ((messageId: string) => void) | undefined
 }
 
 const names: Readonly<Record<ChatMessage["role"], string>> = { user: "You", assistant: "Agent", system: "Warren" }
 
 /** What one side said. */
-export const Message = memo(function Message({ message, tools, isQueued }: MessageProps): ReactElement {
+export const Message = memo(function Message({ message, tools, isQueued, fork }: MessageProps): ReactElement {
   const { role, parts, state, isReverted } = message
   return (
     <article aria-label={names[role]} className="message" data-reverted={isReverted || undefined} data-role={role}>
@@ -27,9 +29,26 @@ export const Message = memo(function Message({ message, tools, isQueued }: Messa
       {isQueued && <span className="badge">waits for its turn</span>}
       {isReverted && <span className="badge">taken back</span>}
       <Ending message={message} />
+      {fork && isTurnsEnd(message) && (
+        <button
+          aria-label="Fork from this turn"
+          className="fork-here"
+          onClick={() => fork(message.id)}
+          title="Fork from here: another session that knows what was said up to this turn"
+          type="button"
+        >
+          <Icon name="fork" size={12} /> Fork from here
+        </button>
+      )}
     </article>
   )
 })
+
+/** A long answer takes several messages: the last of them knows how it ended. */
+function isTurnsEnd({ role, state, isReverted, endedAt, reason }: ChatMessage): boolean {
+  const isOver = role === "assistant" && state === "final" && !isReverted
+  return isOver && (endedAt !== undefined || reason !== undefined)
+}
 
 interface PartViewProps {
   readonly part: Part

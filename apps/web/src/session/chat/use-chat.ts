@@ -15,8 +15,8 @@ export interface Conversation {
   readonly fault: Fault | undefined
   /** Reads everything anew: another conversation was begun. */
   again(): void
-  /** Brings those before the first one that is there. */
-  earlier(): Promise<void>
+  /** Brings those before the first one that is there; false when there are none before them. */
+  earlier(): Promise<boolean>
 }
 
 /** The conversation of a session, live for as long as somebody looks at it. */
@@ -74,14 +74,15 @@ async function readState(session: string, signal: AbortSignal): Promise<ChatStat
   return { ...state, messages: items, hasEarlier: hasMore }
 }
 
-async function readEarlier(store: Store<ChatState | undefined>): Promise<void> {
+async function readEarlier(store: Store<ChatState | undefined>): Promise<boolean> {
   const { chatId, messages = [], hasEarlier = false } = store.value ?? {}
   const [first] = messages
-  if (chatId === undefined || !first || !hasEarlier) return
+  if (chatId === undefined || !first || !hasEarlier) return false
   const input = { id: chatId, before: first.seq, limit: moreMessages }
   const page: { items: Message[]; hasMore: boolean } = await http.call("GET /v1/chats/{id}/messages", input)
   const now = store.value
   // Somebody else has brought them meanwhile.
-  if (!now || now.messages[0] !== first) return
+  if (!now || now.messages[0] !== first) return now?.hasEarlier ?? false
   store.set({ ...now, messages: [...page.items, ...now.messages], hasEarlier: page.hasMore })
+  return page.hasMore
 }

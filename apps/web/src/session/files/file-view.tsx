@@ -6,6 +6,7 @@ import { toast } from "../../parts/toast.tsx"
 import { bytes } from "../../parts/when.tsx"
 import { CodeEditor, type EditorHandle } from "./code-editor.tsx"
 import { download, readContent, writeContent, type Content } from "./content.ts"
+import { nameOf, parentOf } from "./paths.ts"
 
 interface FileViewProps {
   readonly session: string
@@ -78,7 +79,7 @@ export function FileView({ session, path, isDirty, setDirty, close }: FileViewPr
           size="small"
         />
         <span className="cut mono small spread" title={path}>
-          {path}
+          {nameOf(path)} <span className="soft tiny">{parentOf(path)}</span>
         </span>
         {isDirty && isNewer && shownAt !== undefined && !isSaving && (
           <span className="badge" data-kind="warn">

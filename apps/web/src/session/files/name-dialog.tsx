@@ -1,10 +1,9 @@
-import { useState, type FormEvent, type ReactElement } from "react"
+import { useState, type ReactElement } from "react"
 import { http } from "../../data/api.ts"
 import { queries } from "../../data/query.ts"
 import { Fault } from "@warren/base/fault.ts"
-import { Button } from "../../parts/button.tsx"
-import { Dialog } from "../../parts/dialog.tsx"
 import { Field } from "../../parts/field.tsx"
+import { FormDialog } from "../../parts/form-dialog.tsx"
 import { writeContent } from "./content.ts"
 import { inFolder, nameOf, parentOf } from "./paths.ts"
 
@@ -29,8 +28,7 @@ export function NameDialog({ session, naming, close, choose, changed }: NameDial
   const [name, setName] = useState(naming.what === "rename" ? nameOf(naming.path) : "")
   const [fault, setFault] = useState<Fault>()
   const [isBusy, busy] = useState(false)
-  const send = (event: FormEvent): void => {
-    event.preventDefault()
+  const send = (): void => {
     busy(true)
     const path = inFolder(folder, name.trim())
     settle(session, naming, path)
@@ -46,26 +44,24 @@ export function NameDialog({ session, naming, close, choose, changed }: NameDial
       })
   }
   return (
-    <Dialog close={close} title={titles[naming.what]}>
-      <form className="stack" onSubmit={send}>
-        <Field
-          autoFocus
-          name="Name"
-          onChange={({ target }) => setName(target.value)}
-          required
-          said={`In ${folder}; names joined by / lead into folders.`}
-          spellCheck={false}
-          value={name}
-          wrong={fault?.message}
-        />
-        <div className="ends">
-          <Button onClick={close}>Not now</Button>
-          <Button isBusy={isBusy} kind="main" type="submit">
-            {naming.what === "rename" ? "Rename" : "Make it"}
-          </Button>
-        </div>
-      </form>
-    </Dialog>
+    <FormDialog
+      act={naming.what === "rename" ? "Rename" : "Make it"}
+      close={close}
+      isBusy={isBusy}
+      send={send}
+      title={titles[naming.what]}
+    >
+      <Field
+        autoFocus
+        name="Name"
+        onChange={({ target }) => setName(target.value)}
+        required
+        said={`In ${folder}; names joined by / lead into folders.`}
+        spellCheck={false}
+        value={name}
+        wrong={fault?.message}
+      />
+    </FormDialog>
   )
 }
 

@@ -109,7 +109,8 @@ export class GatewaySystem implements AsyncDisposable {
     const verify = (token: string) => verifyGatewayToken(token, { keys: [this.#public], user, now: this.clock.now() })
     const { clock } = this
     const { tunnels, terminals, services } = this.plane
-    return Gateway.open({ path, sessions, tunnels, terminals, services, names, clock, log: silentLog, access, verify })
+    const parts = { sessions, tunnels, terminals, services, names, clock, access, verify }
+    return Gateway.open({ path, ...parts, pages: join(dist, "web"), log: silentLog })
   }
 
   /** A session with the test's web server in it. */

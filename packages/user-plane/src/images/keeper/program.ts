@@ -1,8 +1,11 @@
 import { createInterface } from "node:readline"
 import { Fault, messageOf } from "@warren/base/fault.ts"
+import { refuseDebuggers } from "@warren/base/debugger.ts"
 import type { ImageView } from "../layer/merged.ts"
 import type { Job, Look, Told } from "./jobs.ts"
 import { ownKeeper } from "./keeper.ts"
+
+refuseDebuggers()
 
 /**
  * The keeper of an ordinary user's layers: one job, in a user namespace in which this process is root over the ids of sandboxes. Whoever

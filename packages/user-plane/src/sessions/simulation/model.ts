@@ -22,11 +22,12 @@ const ends: Readonly<Record<Asked["op"], readonly Found[]>> = {
   create: ["absent", "running"],
   pause: ["paused"],
   resume: ["running"],
-  hibernate: ["hibernated"],
+  // What could not be ended has failed.
+  hibernate: ["hibernated", "failed"],
   restore: ["running", "hibernated"],
   rollback: ["running", "hibernated"],
-  stop: ["stopped"],
-  delete: ["stopped", "absent"],
+  stop: ["stopped", "failed"],
+  delete: ["stopping", "stopped", "absent"],
   use: ["running", "hibernated"],
   write: ["running", "hibernated"],
 }
@@ -45,5 +46,7 @@ export function mayHold({ files, asked }: Note): readonly string[] {
 
 /** What was not acknowledged has happened or has not: from now on it is as it was found. */
 export function settle(note: Note, state: State, files: string): void {
-  Object.assign(note, { state, files, asked: undefined, hasDied: false })
+  // One that could not be deleted is on its way out until somebody asks again, or the next runner sees to it.
+  const asked = state === "stopping" ? note.asked : undefined
+  Object.assign(note, { state, files, asked, hasDied: false })
 }

@@ -21,7 +21,8 @@ export type Happening =
   /** A driver's call from here fails; the database takes no writes for a while. */
   | { readonly what: "fail" | "full"; readonly calls: number }
   | { readonly what: "advance" | "jump"; readonly ms: number }
-  | { readonly what: "restart" }
+  /** `check`: everything comes to rest and is looked at. */
+  | { readonly what: "restart" | "check" }
 
 const never = new AbortController().signal
 const restMs = 11_000
@@ -85,6 +86,9 @@ export class Simulation {
         return this.#clock.advance(happening.ms)
       case "jump":
         return this.#clock.jump(happening.ms)
+      case "check":
+        await this.#rest()
+        return this.#look("on the way")
       case "restart":
         await this.#rest()
         await this.#close()
@@ -342,6 +346,10 @@ export class Simulation {
     const files = sandbox === undefined ? undefined : this.#world.boxes.get(sandbox)?.files
     if (files === undefined) return [`${name} has no files any more`]
     if (!mayHold(note).includes(files)) return [`${name} holds "${files}", not "${mayHold(note).join('" or "')}"`]
+    const process = sandbox === undefined ? undefined : this.#world.boxes.get(sandbox)?.process
+    const isFrozen = process?.isFrozen ?? state === "paused"
+    if ((state === "running" || state === "paused") && isFrozen !== (state === "paused"))
+      return [`${name} is ${state}, and what is in it ${isFrozen ? "stands still" : "goes on"}`]
     settle(note, state, files)
     return []
   }

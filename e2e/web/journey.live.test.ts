@@ -7,6 +7,7 @@ import { programs } from "../agents/programs.ts"
 import { Warren } from "../warren.ts"
 import { barriers } from "./accessible.ts"
 import { Chromium, printedLink, type Person } from "./browser.ts"
+import { devPort, devServer } from "./dev-server.ts"
 
 /** A loaded machine is no fault of the page. */
 const patienceMs = 60_000
@@ -20,12 +21,15 @@ git add -A && git -c user.name=a -c user.email=a@b commit -qm first`
 const scope = new Scope()
 let llm: ScriptedLlm
 let warren: Warren
+let chromium: Chromium
 let one: Person
+/** Of the session it begins with. */
+let name = ""
 
 beforeAll(async () => {
   llm = scope.use(await ScriptedLlm.listen(dueStep))
   warren = scope.use(await Warren.start(undefined, { WARREN_OPENAI_URL: llm.url }))
-  const chromium = scope.use(await Chromium.open())
+  chromium = scope.use(await Chromium.open())
   one = await chromium.person()
   one.page.setDefaultTimeout(patienceMs)
   await one.page.goto(printedLink(warren.said))
@@ -57,7 +61,17 @@ async function workspace(): Promise<void> {
 
 const origin = (): string => `http://localhost:${warren.port}`
 const said = (): ReturnType<Person["page"]["locator"]> => one.page.locator('[data-role="assistant"]')
+const rows = ({ page }: Person): ReturnType<Person["page"]["locator"]> => page.locator(".xterm-rows")
 const state = (): ReturnType<Person["page"]["locator"]> => one.page.locator(".session-head .state-line")
+
+/** Replaces what stands in the editor, and saves it. */
+async function edit({ page }: Person, text: string): Promise<void> {
+  await page.getByRole("textbox", { name: /^Text of/ }).click()
+  await page.keyboard.press("Control+a")
+  await page.keyboard.type(text)
+  await page.keyboard.press("Control+s")
+  await page.getByRole("button", { name: "Saved" }).waitFor()
+}
 
 async function write(text: string): Promise<void> {
   await one.page.getByRole("textbox", { name: "Reply to the agent" }).fill(text)
@@ -68,6 +82,92 @@ async function seen(shot: string): Promise<void> {
   await one.shot(shot)
   expect(await barriers(one.page), shot).toEqual([])
 }
+
+describe("from the printed link to a session that was slept, woken and forked", { timeout: slowMs }, () => {
+  test("an empty sandbox: a file that is edited on the page is there in the terminal", async () => {
+    const { page } = one
+    await page.getByRole("button", { name: /Empty sandbox/ }).click()
+    await page.waitForURL(/\/s\/[\w-]+\/terminal$/)
+    await rows(one).getByText("$").first().waitFor()
+    name = new URL(page.url()).pathname.split("/")[2] ?? ""
+    await page.keyboard.type("cd; echo Hello > greeting.txt; pwd\n")
+    await rows(one).getByText("/home/user", { exact: true }).first().waitFor()
+    await page.getByRole("tab", { name: "Files", exact: true }).click()
+    await page.getByRole("button", { name: "greeting.txt", exact: true }).click()
+    await edit(one, "Good morning")
+    await page.getByRole("tab", { name: "Terminal", exact: true }).click()
+    await page.locator(".xterm-helper-textarea").focus()
+    await page.keyboard.type("cat greeting.txt\n")
+    await rows(one).getByText("Good morning").first().waitFor()
+  })
+
+  test("a dev server in its preview: what another browser saves is there without a reload, by its WebSocket", async () => {
+    const { page } = one
+    await ask(`/v1/sessions/${name}/exec`, { argv: ["sh", "-c", 'printf %s "$0" > ~/dev.cjs', devServer] })
+    await page.keyboard.type("node ~/dev.cjs &\n")
+    await rows(one).getByText("dev server ready").first().waitFor()
+    await using two = await chromium.person({ storageState: await one.cookies })
+    two.page.setDefaultTimeout(patienceMs)
+    await two.page.goto(`${origin()}/s/${name}/preview`)
+    await two.page.getByRole("spinbutton", { name: "Port" }).fill(String(devPort))
+    await two.page.getByRole("button", { name: "Show" }).click()
+    await two.page.getByRole("link", { name: "they are shown right here" }).click()
+    await two.page.waitForURL(/^http:\/\/warren\.localhost/)
+    const preview = two.page.frameLocator("iframe")
+    await preview.getByRole("heading", { name: "Good morning" }).waitFor()
+    await preview.getByText("connected").waitFor()
+    await page.getByRole("tab", { name: "Files", exact: true }).click()
+    await page.getByRole("button", { name: "greeting.txt", exact: true }).click()
+    await edit(one, "Good evening")
+    await preview.getByRole("heading", { name: "Good evening" }).waitFor()
+    await preview.getByText("change 1").waitFor()
+    await two.shot("hot-reload")
+    expect(two.complaints).toEqual([])
+  })
+
+  test("the demo agent: a question is answered with its button, and what hangs is stopped with another", async () => {
+    const { page } = one
+    await page.getByRole("button", { name: "Start an agent" }).click()
+    await seen("start-agent")
+    await page.getByRole("dialog").getByRole("button", { name: "Start", exact: true }).click()
+    await page.getByRole("heading", { name: "A scripted agent is here" }).waitFor()
+    await seen("chat-empty")
+    await write(
+      `Well? [[script:${JSON.stringify({ steps: [{ question: "Which way?", options: ["Left", "Right"] }] })}]]`,
+    )
+    await page.getByRole("button", { name: "1 Left" }).click()
+    await said().getByText("Answer: Left").waitFor()
+    await write(`[[script:${JSON.stringify({ steps: [{ text: "I begin." }, { hang: true }] })}]]`)
+    await said().getByText("I begin.").waitFor()
+    await page.getByRole("button", { name: "Stop" }).click()
+    await page.locator(".ending", { hasText: "stopped" }).waitFor()
+  })
+
+  test("it sleeps, looks so when one comes back, wakes by a button; its fork has the files", async () => {
+    const { page } = one
+    await page.getByRole("button", { name: "Actions", exact: true }).click()
+    await page.getByRole("menuitem", { name: "Hibernate" }).click()
+    await state().getByText("asleep").waitFor()
+    await page.goto(origin())
+    await page
+      .getByRole("navigation", { name: "Sessions" })
+      .getByRole("link", { name: new RegExp(name) })
+      .click()
+    await page.getByRole("button", { name: "Wake it" }).click()
+    await page.getByText(/woke in \d/).waitFor()
+    await page.getByRole("tab", { name: "Terminal", exact: true }).click()
+    await rows(one).getByText("$").first().waitFor()
+    await page.getByRole("button", { name: "Actions", exact: true }).click()
+    await page.getByRole("menuitem", { name: "Fork…" }).click()
+    await page.getByRole("button", { name: "Fork", exact: true }).click()
+    await page.waitForURL((url) => url.pathname.startsWith("/s/") && !url.pathname.includes(name))
+    await rows(one).getByText("$").first().waitFor()
+    await page.locator(".xterm-helper-textarea").focus()
+    await page.keyboard.type("cat ~/greeting.txt\n")
+    await rows(one).getByText("Good evening").first().waitFor()
+    expect(one.complaints).toEqual([])
+  })
+})
 
 describe("OpenCode, from the page", { timeout: slowMs }, () => {
   test("a key is sealed, and a form that says which agent, which models and where it lies starts it", async () => {
@@ -120,7 +220,9 @@ describe("OpenCode, from the page", { timeout: slowMs }, () => {
     await page.getByRole("tab", { name: "Changes", exact: true }).click()
     await page.locator(".changes .diff [data-kind=new]", { hasText: "a + b" }).waitFor()
     await seen("opencode")
-    const inside = await ask("/v1/sessions/coder/exec", { cmd: "cat /proc/[0-9]*/environ 2>/dev/null | grep -c 77f1c[0]" })
+    const inside = await ask("/v1/sessions/coder/exec", {
+      cmd: "cat /proc/[0-9]*/environ 2>/dev/null | grep -c 77f1c[0]",
+    })
     expect(((await inside.json()) as { stdout: string }).stdout.trim()).toBe("0")
     expect(new Set(llm.asked.map((asked) => asked.key))).toEqual(new Set([key]))
   })

@@ -1,0 +1,91 @@
+import { readdirSync, readFileSync } from "node:fs"
+import { afterAll, describe, expect, it } from "vitest"
+import { Home } from "../runner/home.ts"
+import { lastingLeaks, lookAt } from "../runner/machine.ts"
+import { Runner } from "../runner/runner.ts"
+import type { Talk } from "../runner/talk.ts"
+
+/** WARREN_CYCLES=10000 for the long form, in which also the growth of memory means something. */
+const cycles = Number(process.env["WARREN_CYCLES"] ?? 300)
+const workers = 4
+const isLong = cycles >= 3_000
+/** The first ones are for what is made once: code that is compiled, statements, buffers. */
+const warmShare = 0.3
+const windows = 20
+const slopeBytesMax = 1024 * 1024
+const descriptorsMore = 8
+const tellEvery = 1_000
+
+interface Sample {
+  readonly cycle: number
+  readonly residentBytes: number
+  readonly descriptors: number
+}
+
+describe.skipIf(process.getuid?.() !== 0)("sessions that come and go", () => {
+  const home = new Home()
+  afterAll(() => home[Symbol.asyncDispose]())
+
+  it(`leave nothing, ${cycles} times`, { timeout: 120_000 + cycles * 1_000 }, async () => {
+    await using runner = await Runner.start(home)
+    const samples: Sample[] = []
+    const count = { begun: 0, done: 0 }
+    const started = performance.now()
+    const work = async (): Promise<void> => {
+      while (count.begun < cycles) {
+        await live(runner.talk, count.begun++)
+        const sample = sampleOf(runner.pid, ++count.done)
+        samples.push(sample)
+        if (sample.cycle % tellEvery === 0)
+          console.log(`cycles: ${sample.cycle}, ${sample.residentBytes >> 20} MiB resident`)
+      }
+    }
+    await Promise.all(Array.from({ length: workers }, work))
+    const seconds = (performance.now() - started) / 1_000
+    const settled = samples.slice(Math.floor(samples.length * warmShare))
+    const slope = slopeOf(lowest(settled))
+    const megabytes = (bytes: number): string => (bytes / 1024 / 1024).toFixed(2)
+    const [first, last] = [settled[0], settled.at(-1)]
+    console.log(
+      `cycles: ${cycles} in ${seconds.toFixed(0)} s; resident ${megabytes(first?.residentBytes ?? 0)} then ${megabytes(last?.residentBytes ?? 0)} MiB, ` +
+        `${megabytes(slope * 1_000)} MiB per 1000; descriptors ${first?.descriptors} then ${last?.descriptors}`,
+    )
+    expect(count.done).toBe(cycles)
+    if (isLong) expect(slope * 1_000).toBeLessThan(slopeBytesMax)
+    expect(last?.descriptors).toBeLessThanOrEqual((first?.descriptors ?? 0) + descriptorsMore)
+    expect(await runner.talk.sessions()).toEqual([])
+    expect(await lastingLeaks(home)).toEqual([])
+    expect(lookAt(home)).toMatchObject({ ledger: [], folders: [], groups: [], egress: [], leased: [], scratch: [] })
+  })
+})
+
+async function live(talk: Talk, round: number): Promise<void> {
+  const { id } = await talk.call("session.create", {})
+  const { text } = await talk.run(id, `echo ${round} > ~/note; cat ~/note`)
+  expect(text).toBe(`${round}\n`)
+  await talk.call("session.delete", { id })
+}
+
+function sampleOf(pid: number, cycle: number): Sample {
+  const status = readFileSync(`/proc/${pid}/status`, "utf8")
+  const residentBytes = Number(/^VmRSS:\s+(\d+)/m.exec(status)?.[1] ?? 0) * 1024
+  return { cycle, residentBytes, descriptors: readdirSync(`/proc/${pid}/fd`).length }
+}
+
+/** The lowest of each window: between two of them the collector has come by. */
+function lowest(samples: readonly Sample[]): readonly Sample[] {
+  const size = Math.max(1, Math.floor(samples.length / windows))
+  const starts = Array.from({ length: Math.floor(samples.length / size) }, (_, n) => n * size)
+  return starts.map((start) =>
+    samples.slice(start, start + size).reduce((least, one) => (one.residentBytes < least.residentBytes ? one : least)),
+  )
+}
+
+/** Bytes per cycle, by least squares. */
+function slopeOf(samples: readonly Sample[]): number {
+  const mean = (numbers: readonly number[]): number => numbers.reduce((sum, one) => sum + one, 0) / numbers.length
+  const [x, y] = [mean(samples.map(({ cycle }) => cycle)), mean(samples.map(({ residentBytes }) => residentBytes))]
+  const over = samples.reduce((sum, one) => sum + (one.cycle - x) * (one.residentBytes - y), 0)
+  const under = samples.reduce((sum, one) => sum + (one.cycle - x) ** 2, 0)
+  return under === 0 ? 0 : over / under
+}
