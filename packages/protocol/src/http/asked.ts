@@ -25,10 +25,10 @@ interface How {
   readonly collects?: boolean
 }
 
-/** A fault that is told on a socket, with what it takes to find it in a log. */
-export function toldFault(c: HonoContext, fault: Fault): ReturnType<typeof wireFault> & { requestId?: string } {
+/** Faults as they are told on a socket, with what it takes to find them in a log. */
+export function faultTeller(c: HonoContext): (fault: Fault) => ReturnType<typeof wireFault> & { requestId?: string } {
   const requestId = c.get("requestId") as string | undefined
-  return { ...wireFault(fault), ...(requestId === undefined ? {} : { requestId }) }
+  return (fault) => ({ ...wireFault(fault), ...(requestId === undefined ? {} : { requestId }) })
 }
 
 export function respond(c: HonoContext, fault: Fault, status: number = faultCodes[fault.code].status): Response {

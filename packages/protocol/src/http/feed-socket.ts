@@ -1,8 +1,8 @@
-import { upgradeWebSocket } from "@hono/node-server"
 import { Fault, messageOf } from "@warren/base/fault.ts"
 import type { WebSocket } from "ws"
 import type { Feed, Numbered } from "../contract.ts"
-import { toldFault, type Asked } from "./asked.ts"
+import { faultTeller, type Asked } from "./asked.ts"
+import { upgraded } from "./web-socket.ts"
 
 const heartbeatMs = 15_000
 
@@ -11,15 +11,12 @@ const heartbeatMs = 15_000
  * pages: a browser has six connections to a server for all its tabs, and as many WebSockets as it wants.
  */
 export async function feedSocket(asked: Asked<Feed>, given: object): Promise<Response> {
-  const upgrade = upgradeWebSocket(() => ({
-    onOpen: (_, { raw }) => void tell(raw as unknown as WebSocket, asked, given),
-  }))
-  const response = await upgrade(asked.c as Parameters<typeof upgrade>[0], () => Promise.resolve())
-  return response ?? new Response(null, { status: 426 })
+  return upgraded(asked.c, (socket) => void tell(socket, asked, given))
 }
 
 async function tell(socket: WebSocket, { entry, ask, name, log, c }: Asked<Feed>, given: object): Promise<void> {
   const gone = new AbortController()
+  const told = faultTeller(c)
   const heartbeat = setInterval(() => socket.ping(), heartbeatMs)
   socket.on("error", () => undefined)
   socket.on("close", () => {
@@ -34,7 +31,7 @@ async function tell(socket: WebSocket, { entry, ask, name, log, c }: Asked<Feed>
     if (gone.signal.aborted) return
     const fault = Fault.from(thrown)
     if (fault.code === "internal") log("error", "http.bug", { path: c.req.path, message: messageOf(thrown) })
-    await send(socket, { fault: toldFault(c, fault) })
+    await send(socket, { fault: told(fault) })
     socket.close(1011)
   }
 }

@@ -4,11 +4,13 @@ import { upgradeWebSocket, type ServerType, type WebSocketServerLike } from "@ho
 import { Fault, messageOf } from "@warren/base/fault.ts"
 import { decodeJson, frameLimits, streamTags } from "@warren/base/frame.ts"
 import { WebSocketServer, type RawData, type WebSocket } from "ws"
+import type { Log } from "@warren/base/log.ts"
+import type { Context as HonoContext } from "hono"
 import type { Stream } from "../contract.ts"
 import type { Conversation } from "../conversation.ts"
 import { ServedStream, type Line } from "../rpc/served-stream.ts"
 import { rpcLimits } from "../rpc/wire.ts"
-import { toldFault, type Asked } from "./asked.ts"
+import { faultTeller, type Asked } from "./asked.ts"
 
 /** What the HTTP server needs to hand WebSockets to `routes`. Disposing it cuts those that are open. */
 export class WebSockets implements Disposable {
@@ -54,17 +56,41 @@ const refusedHead = `HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Ty
  * bytes, behind the tag that frames have. It closes with 1000 at the end, and after `{"fault":…}` with 1011.
  */
 export async function webSocket(asked: Asked<Stream>, given: Record<string, unknown>): Promise<Response> {
+  return upgraded(asked.c, (socket) => void new Talk(socket, asked, given))
+}
+
+/**
+ * The socket a request becomes, without what led to it: the helper's own listeners would copy every message and keep the request,
+ * its headers and everybody who looked at it for as long as the socket is open.
+ */
+export async function upgraded(c: HonoContext, take: (socket: WebSocket) => void): Promise<Response> {
   const upgrade = upgradeWebSocket(() => ({
-    onOpen: (_, { raw }) => void new Talk(raw as unknown as WebSocket, asked, given),
+    onOpen(_, { raw }) {
+      const socket = raw as unknown as WebSocket
+      take(socket)
+      const ours = new Map(helperEvents.map((event) => [event, socket.listeners(event)]))
+      // It adds its listeners right after this.
+      queueMicrotask(() => {
+        for (const [event, kept] of ours)
+          for (const listener of socket.listeners(event) as Listener[])
+            if (!kept.includes(listener)) socket.off(event, listener)
+      })
+    },
   }))
-  const response = await upgrade(asked.c as Parameters<typeof upgrade>[0], () => Promise.resolve())
+  const response = await upgrade(c as Parameters<typeof upgrade>[0], () => Promise.resolve())
   return response ?? new Response(null, { status: 426 })
 }
 
+const helperEvents = ["message", "close", "error"] as const
+type Listener = (...told: unknown[]) => void
+
 class Talk {
   readonly #socket: WebSocket
-  readonly #asked: Asked<Stream>
-  readonly #given: Record<string, unknown>
+  readonly #log: Log
+  readonly #path: string
+  readonly #told: ReturnType<typeof faultTeller>
+  /** Let go of once it is asked: the request is not needed for as long as the socket is open. */
+  #ask: ((input: object) => Promise<AnyConversation>) | undefined
   readonly #stop = new AbortController()
   readonly #served: ServedStream
   readonly #inputTimer: NodeJS.Timeout
@@ -72,8 +98,10 @@ class Talk {
 
   constructor(socket: WebSocket, asked: Asked<Stream>, given: Record<string, unknown>) {
     this.#socket = socket
-    this.#asked = asked
-    this.#given = given
+    this.#log = asked.log
+    this.#path = asked.c.req.path
+    this.#told = faultTeller(asked.c)
+    this.#ask = askerOf(asked, given, this.#stop.signal)
     this.#served = new ServedStream(lineOf(socket), asked.entry)
     this.#inputTimer = setTimeout(() => {
       this.#fail(new Fault("timeout", "the first message, with the input, did not come"))
@@ -104,7 +132,7 @@ class Talk {
 
   #start(data: Buffer, isBinary: boolean): void {
     if (isBinary) throw new Fault("invalid", "the first message is the input, as text")
-    const input = { ...decodeJson(data), ...this.#given }
+    const input = decodeJson(data)
     this.#isStarted = true
     clearTimeout(this.#inputTimer)
     this.#run(input).then(
@@ -114,10 +142,11 @@ class Talk {
   }
 
   async #run(input: object): Promise<void> {
-    const { ask, name } = this.#asked
+    const asking = this.#ask?.(input)
+    this.#ask = undefined
     try {
-      const conversation = await (ask(name, input, { signal: this.#stop.signal }) as Promise<AnyConversation>)
-      await this.#served.run(conversation, this.#stop.signal)
+      const conversation = await asking
+      if (conversation) await this.#served.run(conversation, this.#stop.signal)
     } finally {
       this.#served.close()
     }
@@ -128,15 +157,20 @@ class Talk {
     const fault = Fault.from(thrown)
     if (fault.code === "internal") {
       const stack = thrown instanceof Error ? thrown.stack : undefined
-      this.#asked.log("error", "http.bug", { path: this.#asked.c.req.path, message: messageOf(thrown), stack })
+      this.#log("error", "http.bug", { path: this.#path, message: messageOf(thrown), stack })
     }
     if (this.#socket.readyState !== this.#socket.OPEN) return
-    this.#socket.send(JSON.stringify({ fault: toldFault(this.#asked.c, fault) }))
+    this.#socket.send(JSON.stringify({ fault: this.#told(fault) }))
     this.#socket.close(1011)
   }
 }
 
 type AnyConversation = Conversation<unknown, unknown>
+
+/** Made out here: a closure keeps everything that any closure beside it needs. */
+function askerOf(asked: Asked<Stream>, given: Record<string, unknown>, signal: AbortSignal) {
+  return (input: object) => asked.ask(asked.name, { ...input, ...given }, { signal }) as Promise<AnyConversation>
+}
 
 function lineOf(socket: WebSocket): Line {
   // Resolves when the kernel has it, and also when it never will.
