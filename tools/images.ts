@@ -4,7 +4,7 @@ import { silentLog } from "@warren/base/log.ts"
 import { Scope } from "@warren/base/scope.ts"
 import { load } from "@warren/base/settings.ts"
 import { openOciDriver } from "@warren/drivers/oci/driver.ts"
-import { homeSetting, runnerRootOf } from "@warren/protocol/places.ts"
+import { homeSetting, runnerRootOf, sandboxesOf } from "@warren/protocol/places.ts"
 import type { ImageEvent } from "@warren/user-plane/images/events.ts"
 import { Images } from "@warren/user-plane/images/images.ts"
 import { keeperFor } from "@warren/user-plane/images/keeper/open.ts"
@@ -30,7 +30,7 @@ try {
 async function make(image: ShippedImage): Promise<void> {
   const started = Date.now()
   await using scope = new Scope()
-  const root = join(runnerRootOf(home), "sandboxes")
+  const root = sandboxesOf(runnerRootOf(home), "oci")
   const programs = { init: "dist/warren-init", launch: "dist/warren-launch", libraries: "dist/crun-lib" }
   const driver = scope.use(
     await openOciDriver({

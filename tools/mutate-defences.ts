@@ -50,7 +50,9 @@ try {
     for (const cut of cuts) {
       const isMissed = await isNoticed(target, cut)
       console.log(`${isMissed ? "noticed" : "NOBODY "} ${target.file}:${cut.line} ${cut.what}`)
-      if (!isMissed) unnoticed.push(`${target.file}:${cut.line} ${cut.what}`)
+      const reason = target.held?.[cut.what]
+      if (!isMissed && reason !== undefined) console.log(`        held otherwise: ${reason}`)
+      if (!isMissed && reason === undefined) unnoticed.push(`${target.file}:${cut.line} ${cut.what}`)
       count++
     }
   }

@@ -27,7 +27,8 @@ test(
     expect(returns).toBeGreaterThan(0)
     const session = await system.warren.sessions.get("this-was-all")
     // What somebody was waiting for has ended with whoever asked for it; what was to go on has ended in its own time.
-    await expect.poll(async () => (await session.processes()).filter(({ isRunning }) => isRunning)).toEqual([])
+    const running = async () => (await session.processes()).filter(({ isRunning }) => isRunning)
+    await expect.poll(running, { timeout: 60_000 }).toEqual([])
     await session.delete()
     expect(system.pids.runner).toBe(runner)
     expect(await (await system.fetch("/v1/audit/verify")).json()).toMatchObject({ isWhole: true })

@@ -29,7 +29,8 @@ test(
       `${restarts} restarts of each: ${load.size} clients came back ${returns} times, ${made} things were made`,
     )
     const session = await system.warren.sessions.get("this-was-all")
-    await expect.poll(async () => (await session.processes()).filter(({ isRunning }) => isRunning)).toEqual([])
+    const running = async () => (await session.processes()).filter(({ isRunning }) => isRunning)
+    await expect.poll(running, { timeout: 60_000 }).toEqual([])
     await session.delete()
     expect(await (await system.fetch("/v1/audit/verify")).json()).toMatchObject({ isWhole: true })
     const log = readFileSync(system.home.at("logs", "runner.log"), "utf8")

@@ -35,27 +35,27 @@ export function agentChapter(p: string, { env, lossesMax }: Hardship): Chapter {
     act: (talk) => talk.call("agent.prompt", { session: name, text: script, messageId: ids[n] }),
     // The same words with the same id are the same prompt.
     isRepeated: true,
-    then: { said: said(name, ids.slice(0, n + 1)) },
+    after: { said: said(name, ids.slice(0, n + 1)) },
   })
   const all: Step[] = [
     {
       name: "create",
       act: (talk) => talk.call("session.create", { name, network: { mode: "none" }, env }),
-      then: { [`session:${name}`]: session(name, ["running"]) },
+      after: { [`session:${name}`]: session(name, ["running"]) },
     },
     {
       name: "start the agent",
       act: (talk) => talk.call("agent.start", { session: name, spec: { adapter: "scripted" } }),
-      then: { agent: hasAgent(name, true) },
+      after: { agent: hasAgent(name, true) },
     },
     prompt(0),
     prompt(1),
     prompt(2),
-    { name: "answers", act: (talk) => settled(talk, name), then: { answers: answered(name, ids, lossesMax) } },
+    { name: "answers", act: (talk) => settled(talk, name), after: { answers: answered(name, ids, lossesMax) } },
     {
       name: "delete",
       act: (talk) => talk.call("session.delete", { id: name }),
-      then: { [`session:${name}`]: noSession(name), agent: anything, said: anything, answers: anything },
+      after: { [`session:${name}`]: noSession(name), agent: anything, said: anything, answers: anything },
       between: { [`session:${name}`]: session(name, ["stopped"]) },
     },
   ]

@@ -16,7 +16,7 @@ export function controlChapter(p: string): Chapter<ControlDoor> {
         Object.assign(cast, { token: made["token"], id: (made["about"] as { id: string }).id })
         await takeBack(door, "/v1/tokens", (one) => one["label"] === p && one["id"] !== cast.id)
       },
-      then: { token: tokens(p, 1), use: opens(() => cast.token, 200) },
+      after: { token: tokens(p, 1), use: opens(() => cast.token, 200) },
       // It was made, and nobody was told what it is: whoever looks at the list takes it back.
       between: { token: tokens(p, 1) },
     },
@@ -27,7 +27,7 @@ export function controlChapter(p: string): Chapter<ControlDoor> {
         if (made["token"] !== cast.token) throw new Error("the same key has made another token")
       },
       isRepeated: true,
-      then: { token: tokens(p, 1), use: opens(() => cast.token, 200) },
+      after: { token: tokens(p, 1), use: opens(() => cast.token, 200) },
     },
     {
       name: "invite",
@@ -35,29 +35,32 @@ export function controlChapter(p: string): Chapter<ControlDoor> {
         await takeBack(door, "/v1/invites", (one) => one["name"] === name)
         cast.code = String((await door.post("/v1/invites", { name }))["code"])
       },
-      then: { invite: invites(name, 1), code: async () => (cast.code === "" ? "nobody was told its code" : undefined) },
+      after: {
+        invite: invites(name, 1),
+        code: async () => (cast.code === "" ? "nobody was told its code" : undefined),
+      },
       between: { invite: invites(name, 1) },
     },
     {
       name: "join",
       act: (door) =>
         door.post("/v1/invites/redeem", { code: cast.code, name, password: `password of ${name}` }, { token: "" }),
-      then: { invite: invites(name, 0), user: users(name, 1) },
+      after: { invite: invites(name, 0), user: users(name, 1) },
     },
     {
       name: "sign in",
       act: (door) => door.post("/v1/login/password", { name, password: `password of ${name}` }, { token: "" }),
-      then: { signed: users(name, 1) },
+      after: { signed: users(name, 1) },
     },
     {
       name: "revoke",
       act: (door) => door.delete(`/v1/tokens/${cast.id}`),
-      then: { token: tokens(p, 0), use: opens(() => cast.token, 401) },
+      after: { token: tokens(p, 0), use: opens(() => cast.token, 401) },
     },
     {
       name: "user gone",
       act: (door) => door.delete(`/v1/users/${name}`),
-      then: { user: users(name, 0), signed: users(name, 0) },
+      after: { user: users(name, 0), signed: users(name, 0) },
     },
   ]
   const anything: ControlFact = async () => undefined
@@ -80,7 +83,7 @@ function audited(): Step<ControlDoor>[] {
     const words = await isWhole(door)
     if (words !== undefined) throw new Fault("internal", words)
   }
-  return [{ name: "audit", act, then: { audit: isWhole } }]
+  return [{ name: "audit", act, after: { audit: isWhole } }]
 }
 
 function tokens(label: string, count: number): ControlFact {

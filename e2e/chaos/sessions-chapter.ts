@@ -18,17 +18,17 @@ export function sessionsChapter(p: string): Chapter {
     {
       name: "create",
       act: (talk) => talk.call("session.create", { name: a, labels: { of: "first" } }),
-      then: { [`session:${a}`]: session(a, ["running"]) },
+      after: { [`session:${a}`]: session(a, ["running"]) },
     },
     {
       name: "exec",
       act: (talk) => exec(talk, a, `printf one > ~/draft && mv ~/draft ${note}`),
-      then: { [`session:${a}`]: session(a, ["running"], { files: { [note]: "one" } }) },
+      after: { [`session:${a}`]: session(a, ["running"], { files: { [note]: "one" } }) },
     },
     {
       name: "file",
       act: (talk) => talk.write(a, paper, "two"),
-      then: { [`session:${a}`]: session(a, ["running"], { files }) },
+      after: { [`session:${a}`]: session(a, ["running"], { files }) },
     },
     {
       name: "detached",
@@ -36,12 +36,12 @@ export function sessionsChapter(p: string): Chapter {
         const cmd = "printf 'going on'; exec sleep 100000"
         cast.pid = (await talk.call("process.spawn", { session: a, cmd })).pid
       },
-      then: { [`session:${a}`]: aRuns },
+      after: { [`session:${a}`]: aRuns },
     },
     {
       name: "snapshot",
       act: (talk) => talk.call("snapshot.create", { session: a, name: `${p}s` }),
-      then: { [`snapshot:${p}s`]: listed("snapshot", `${p}s`, true) },
+      after: { [`snapshot:${p}s`]: listed("snapshot", `${p}s`, true) },
     },
     {
       name: "create from the snapshot",
@@ -49,65 +49,65 @@ export function sessionsChapter(p: string): Chapter {
         cast.snapshot = (await talk.snapshots()).find(({ name }) => name === `${p}s`)?.id ?? ""
         await talk.call("session.create", { name: b, from: cast.snapshot })
       },
-      then: { [`session:${b}`]: session(b, ["running"], { files }) },
+      after: { [`session:${b}`]: session(b, ["running"], { files }) },
     },
     {
       name: "change",
       act: (talk) => exec(talk, b, `printf other > ~/draft && mv ~/draft ${note}`),
-      then: { [`session:${b}`]: session(b, ["running"], { files: { [note]: "other" } }) },
+      after: { [`session:${b}`]: session(b, ["running"], { files: { [note]: "other" } }) },
     },
     {
       name: "rollback",
       act: (talk) => talk.call("session.rollback", { id: b, snapshot: cast.snapshot }),
-      then: { [`session:${b}`]: session(b, ["running"], bAsBefore) },
+      after: { [`session:${b}`]: session(b, ["running"], bAsBefore) },
       between: { [`session:${b}`]: session(b, ["hibernated"]) },
     },
     {
       name: "stop",
       act: (talk) => talk.call("session.stop", { id: b, graceMs: 0 }),
-      then: { [`session:${b}`]: session(b, ["stopped"]) },
+      after: { [`session:${b}`]: session(b, ["stopped"]) },
     },
     {
       name: "restore what was stopped",
       act: (talk) => talk.call("session.restore", { id: b }),
-      then: { [`session:${b}`]: session(b, ["running"], bAsBefore) },
+      after: { [`session:${b}`]: session(b, ["running"], bAsBefore) },
       between: { [`session:${b}`]: session(b, ["hibernated"]) },
     },
     {
       name: "fork",
       act: (talk) => talk.call("session.fork", { id: a, name: c, count: 1 }),
-      then: { [`session:${c}`]: session(c, ["running"], { files }) },
+      after: { [`session:${c}`]: session(c, ["running"], { files }) },
     },
     {
       name: "pause",
       act: (talk) => talk.call("session.pause", { id: a }),
-      then: { [`session:${a}`]: session(a, ["paused"]) },
+      after: { [`session:${a}`]: session(a, ["paused"]) },
     },
     {
       name: "resume",
       act: (talk) => talk.call("session.resume", { id: a }),
-      then: { [`session:${a}`]: aRuns },
+      after: { [`session:${a}`]: aRuns },
     },
     {
       name: "hibernate",
       act: (talk) => talk.call("session.hibernate", { id: c }),
-      then: { [`session:${c}`]: session(c, ["hibernated"]) },
+      after: { [`session:${c}`]: session(c, ["hibernated"]) },
     },
     {
       name: "restore what slept",
       act: (talk) => talk.call("session.restore", { id: c }),
-      then: { [`session:${c}`]: session(c, ["running"], { files }) },
+      after: { [`session:${c}`]: session(c, ["running"], { files }) },
     },
     {
       name: "update",
       act: (talk) => talk.call("session.update", { id: a, labels: { of: "second" } }),
-      then: { [`session:${a}`]: session(a, ["running"], { files, program, label: "second" }) },
+      after: { [`session:${a}`]: session(a, ["running"], { files, program, label: "second" }) },
     },
     {
       name: "create with a key",
       act: (talk) => talk.call("session.create", { labels: { of: keyed } }, { key: keyed }),
       isRepeated: true,
-      then: { [`session:${keyed}`]: labelled(keyed, 1) },
+      after: { [`session:${keyed}`]: labelled(keyed, 1) },
     },
     {
       name: "delete by label",
@@ -115,17 +115,17 @@ export function sessionsChapter(p: string): Chapter {
         for (const { id, labels } of await talk.sessions())
           if (labels["of"] === keyed) await talk.call("session.delete", { id })
       },
-      then: { [`session:${keyed}`]: labelled(keyed, 0) },
+      after: { [`session:${keyed}`]: labelled(keyed, 0) },
     },
     {
       name: "delete the snapshot",
       act: (talk) => talk.call("snapshot.delete", { id: cast.snapshot }),
-      then: { [`snapshot:${p}s`]: listed("snapshot", `${p}s`, false) },
+      after: { [`snapshot:${p}s`]: listed("snapshot", `${p}s`, false) },
     },
     ...[a, b, c].map((name): Step => ({
       name: `delete ${name.slice(p.length)}`,
       act: (talk) => talk.call("session.delete", { id: name }),
-      then: { [`session:${name}`]: noSession(name) },
+      after: { [`session:${name}`]: noSession(name) },
       between: { [`session:${name}`]: session(name, ["stopped"]) },
     })),
   ]

@@ -10,7 +10,7 @@ export interface Step<W = Talk> {
   readonly name: string
   act(talk: W): Promise<unknown>
   /** What is so when it was acknowledged. */
-  readonly then: Facts<W>
+  readonly after: Facts<W>
   /** How it may be found besides when it was cut off: neither as before nor as after. */
   readonly between?: Facts<W>
   /** Asked for again also when it has happened: asking twice must not make two. */
@@ -83,7 +83,7 @@ export class Story<W = Talk> {
     const step = this.#isCut ? (this.#steps[this.#at] as Step<W>) : undefined
     const wrong = await unlike(
       talk,
-      [...this.#facts].filter(([about]) => !(step && about in step.then)),
+      [...this.#facts].filter(([about]) => !(step && about in step.after)),
     )
     if (!step || wrong.length > 0) return wrong
     const isDone = await this.#hasHappened(talk, step)
@@ -97,19 +97,19 @@ export class Story<W = Talk> {
   }
 
   /** Or what is half of it. */
-  async #hasHappened(talk: W, { name, then, between }: Step<W>): Promise<boolean | string[]> {
-    const asAfter = await unlike(talk, Object.entries(then))
+  async #hasHappened(talk: W, { name, after, between }: Step<W>): Promise<boolean | string[]> {
+    const asAfter = await unlike(talk, Object.entries(after))
     if (asAfter.length === 0) return true
     const asBefore = await unlike(
       talk,
-      [...this.#facts].filter(([about]) => about in then),
+      [...this.#facts].filter(([about]) => about in after),
     )
     if (asBefore.length === 0) return false
     if (between && (await unlike(talk, Object.entries(between))).length === 0) return false
     return [`${name} has happened by half`, ...asBefore.map((one) => `not before: ${one}`), ...asAfter]
   }
 
-  #acknowledge({ then }: Step<W>): void {
-    for (const [about, fact] of Object.entries(then)) this.#facts.set(about, fact)
+  #acknowledge({ after }: Step<W>): void {
+    for (const [about, fact] of Object.entries(after)) this.#facts.set(about, fact)
   }
 }

@@ -1,12 +1,17 @@
 import { readdirSync, readFileSync } from "node:fs"
 import { afterAll, describe, expect, it } from "vitest"
-import { Home } from "../runner/home.ts"
+import { resolve } from "node:path"
+import { dist, Home } from "../runner/home.ts"
 import { lastingLeaks, lookAt } from "../runner/machine.ts"
 import { Runner } from "../runner/runner.ts"
 import type { Talk } from "../runner/talk.ts"
 
-/** WARREN_CYCLES=10000 for the long form, in which also the growth of memory means something. */
+/**
+ * WARREN_CYCLES=10000 for the long form, in which also the growth of memory means something. WARREN_TEST_PROGRAMS=FOLDER: a copy of `dist`,
+ * where somebody else may build meanwhile.
+ */
 const cycles = Number(process.env["WARREN_CYCLES"] ?? 300)
+const programs = process.env["WARREN_TEST_PROGRAMS"] ? resolve(process.env["WARREN_TEST_PROGRAMS"]) : dist
 const workers = 4
 const isLong = cycles >= 3_000
 /** The first ones are for what is made once: code that is compiled, statements, buffers. */
@@ -27,7 +32,7 @@ describe.skipIf(process.getuid?.() !== 0)("sessions that come and go", () => {
   afterAll(() => home[Symbol.asyncDispose]())
 
   it(`leave nothing, ${cycles} times`, { timeout: 120_000 + cycles * 1_000 }, async () => {
-    await using runner = await Runner.start(home)
+    await using runner = await Runner.start(home, {}, programs)
     const samples: Sample[] = []
     const count = { begun: 0, done: 0 }
     const started = performance.now()

@@ -201,8 +201,10 @@ describe.skipIf(process.getuid?.() !== 0)("every route × everybody", { timeout:
     // The launcher's; of each of the two: the runner's three and each sandbox's.
     expect(paths.length).toBeGreaterThanOrEqual(1 + 2 * 4)
     more += tried
+    // Its port is the control plane's own, or the launcher's, which keeps it for it.
     const { machine, alice, bob } = people
-    expect(portsOf([machine.control, alice.name, bob.name])).toEqual([{ account: machine.control, port: machine.port }])
+    const ports = portsOf([machine.control, alice.name, bob.name])
+    expect(ports.filter(({ account, port }) => account !== machine.control || port !== machine.port)).toEqual([])
   })
 
   test("every place of a gateway × everybody", async () => {

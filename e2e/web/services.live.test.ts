@@ -119,7 +119,7 @@ describe("a terminal as a page of its own", () => {
   test("is the same after a reload and for everybody, takes a flood, and ends when its shell does", async () => {
     await one.page.reload()
     await rows().getByText("said-42", { exact: true }).waitFor()
-    const before = await one.page.viewportSize()
+    const before = one.page.viewportSize()
     await one.page.setViewportSize({ width: 700, height: 400 })
     await one.page.keyboard.type("clear; seq 200000; echo size-$(stty size | tr ' ' x)-end\n")
     await rows()

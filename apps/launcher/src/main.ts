@@ -31,7 +31,7 @@ const told = new AbortController()
 for (const name of ["SIGTERM", "SIGINT"]) process.once(name, () => told.abort(new Fault("cancelled", name)))
 
 await using scope = new Scope()
-const { port, ...machine } = config
+const { port, listen, ...machine } = config
 const programs = import.meta.dirname
 const account = await prepareMachine(machine)
 // Who can read a lock's file can take it.
@@ -49,7 +49,7 @@ const launcher = scope.use(
 )
 try {
   if (port > 0) {
-    const socket = holdSocket(process.env["WARREN_LISTEN"] || "127.0.0.1", port)
+    const socket = holdSocket(listen, port)
     if (socket) scope.use(socket)
     const control = scope.use(
       new KeptProcess({

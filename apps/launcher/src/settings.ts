@@ -1,4 +1,4 @@
-import { count } from "@warren/base/settings.ts"
+import { count, text } from "@warren/base/settings.ts"
 import { machineSettings } from "@warren/protocol/launcher/machine.ts"
 
 export const settings = {
@@ -7,4 +7,5 @@ export const settings = {
     min: 0,
     max: 65_535,
   }),
+  listen: text("WARREN_LISTEN", "127.0.0.1", "The address of the control plane that is kept running."),
 }

@@ -6,6 +6,7 @@ import type { Scope } from "@warren/base/scope.ts"
 import type { Driver } from "@warren/drivers/driver.ts"
 import { openOciDriver } from "@warren/drivers/oci/driver.ts"
 import { openProcessDriver } from "@warren/drivers/process/driver.ts"
+import { sandboxesOf } from "@warren/protocol/places.ts"
 
 interface DriverSettings {
   readonly driver: "oci" | "process"
@@ -16,7 +17,7 @@ interface DriverSettings {
 /** The driver sessions get. It is opened here and nowhere else; what it lacks on this machine it says itself. */
 export async function openDriver(root: string, settings: DriverSettings, log: Log, scope: Scope): Promise<Driver> {
   const program = (name: string): string => join(settings.programs, name)
-  const common = { root: join(root, "sandboxes", settings.driver), log }
+  const common = { root: sandboxesOf(root, settings.driver), log }
   if (settings.driver === "process") {
     const programs = { init: program("warren-init"), confine: program("warren-confine") }
     const place = processRoot(common.root)

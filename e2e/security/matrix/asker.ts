@@ -11,7 +11,7 @@ export interface Answered {
   readonly text: string
 }
 
-const answerMs = 20_000
+const answerMs = 60_000
 /** A feed that has nothing to say says nothing: it is not waited for. */
 const silenceMs = 300
 const textCharsMax = 1_000_000

@@ -69,6 +69,7 @@ function named(path: string, name: string, things: Things): string {
     processes: String(things.pid),
     ports: "8000",
     services: "vscode",
+    compare: things.session,
     hash: "0123456789abcdef",
     key: "0".repeat(20),
   }

@@ -21,3 +21,6 @@ export const gatewaySocketOf = (home: string): string => join(runnerRootOf(home)
 /** One line, while the gateway is open: how it is reached. */
 export const gatewayMarkerOf = (home: string): string => join(runnerRootOf(home), "tmp", "gateway-endpoint")
 export const rpcSocketOf = (home: string): string => join(runnerRootOf(home), "ipc", "rpc.sock")
+
+/** Where a driver keeps a user's sandboxes, with the images: whoever makes images beside the runner makes them there. */
+export const sandboxesOf = (runnerRoot: string, driver: string): string => join(runnerRoot, "sandboxes", driver)

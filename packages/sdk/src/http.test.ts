@@ -1,5 +1,6 @@
 import { Fault } from "@warren/base/fault.ts"
 import { describe, expect, test } from "vitest"
+import { Http } from "./http.ts"
 import { answer, hangUp, ScriptedServer } from "./testing/scripted-server.ts"
 import { Warren } from "./warren.ts"
 
@@ -55,6 +56,13 @@ describe("trying again", () => {
     )
     const found = await new Warren({ url: server.url, token: "t" }).sessions.get("quick-fox")
     expect((await found.pause()).state).toBe("paused")
+  })
+
+  test("not for who has a patience of their own", async () => {
+    await using server = await ScriptedServer.start(busy, answer(200, session))
+    const http = new Http({ url: server.url, token: "t", fetch, triesMax: 1 })
+    const fault = await faultOf(http.call("GET /v1/sessions/{id}", { id: "quick-fox" }))
+    expect([fault.code, fault.requestId, server.heard.length]).toEqual(["unavailable", "req_1", 1])
   })
 
   test("not for ever, and not against the caller's will", async () => {

@@ -11,6 +11,8 @@ export interface HttpOptions {
   readonly url: string
   readonly token: string | undefined
   readonly fetch: typeof fetch
+  /** Tries of one request, the first included; fewer for who has a patience of their own. */
+  readonly triesMax?: number
 }
 
 export type Body = NonNullable<RequestInit["body"]>
@@ -76,7 +78,7 @@ export class Http {
       const askedMs = retryAfterMs(response)
       const fault = response ? await faultOf(response) : failure
       const isWorth = fault.isRetryable && (sent.isSafe || askedMs !== undefined) && fault.code !== "resync"
-      if (!isWorth || tries >= retryLimits.triesMax) throw fault
+      if (!isWorth || tries >= (this.#options.triesMax ?? retryLimits.triesMax)) throw fault
       await pause(backoffMs(tries, askedMs), sent.signal)
     }
   }

@@ -69,6 +69,10 @@ describe("the page", () => {
   test("lets nothing run, load or frame it but what is its own", async () => {
     const policy = (await (await page()).request("/")).headers.get("content-security-policy") ?? ""
     const parts = new Map(policy.split("; ").map((part) => [part.split(" ")[0], part.split(" ").slice(1).join(" ")]))
+    const { headers } = await (await page()).request("/")
+    expect(headers.get("cross-origin-opener-policy")).toBe("same-origin")
+    expect(headers.get("permissions-policy")).toMatch(/camera=\(\), microphone=\(\), geolocation=\(\)/)
+    expect(headers.get("vary")).toBe("accept-encoding")
     expect(parts.get("default-src")).toBe("'none'")
     expect(parts.get("script-src")).toBe("'self'")
     expect(parts.get("style-src")).toBe("'self' 'unsafe-inline'")

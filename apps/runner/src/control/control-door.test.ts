@@ -350,6 +350,15 @@ describe("a token that sees only some sessions", () => {
     expect(unthought.map(([name]) => name)).toEqual([])
   })
 
+  test("compares those with each other, and with no other", async () => {
+    await using door = await Door.open(["ci-1", "ci-2", "other-1"])
+    const compare = (id: string, other: string) => door.ask("session.compare", { id, other }, ci)
+    await expect(compare("ci-1", "other-1")).rejects.toThrow("there is no session")
+    await expect(compare("other-1", "ci-1")).rejects.toThrow("there is no session")
+    // Past the door: whoever answers here has no such call.
+    await expect(compare("ci-1", "ci-2")).rejects.toThrow("not in this test")
+  })
+
   test("ends nothing that the others run in", async () => {
     await using door = await Door.open(["ci-1", "other-1"])
     await expect(door.ask("runner.shutdown", {}, ci)).rejects.toMatchObject({ code: "forbidden" })

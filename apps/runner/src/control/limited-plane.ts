@@ -82,11 +82,20 @@ async function narrow(
     throw new Fault("forbidden", "this token sees only some sessions: name one of them")
   }
   const session = await limits.find(which, context, namePrefix)
-  const found = { ...input, [field]: session }
+  const found = {
+    ...input,
+    [field]: session,
+    ...(await second(name, input, (other) => limits.find(other, context, namePrefix))),
+  }
   if (name === "session.rollback") await limits.checkSnapshot(session, String(input["snapshot"]), context)
   return name === "session.fork" || (name === "session.update" && input["name"] !== undefined)
     ? named(found, namePrefix)
     : found
+}
+
+/** A call that is about two has to be let in by both. */
+async function second(name: string, input: Input, find: (which: string) => Promise<string>): Promise<Input> {
+  return name === "session.compare" ? { other: await find(String(input["other"])) } : {}
 }
 
 function sessionFieldOf(name: string): string {

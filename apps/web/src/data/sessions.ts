@@ -1,7 +1,7 @@
 import { Fault } from "@warren/base/fault.ts"
 import type { SessionInfo } from "@warren/sdk/session.ts"
 import { useEffect, useMemo } from "react"
-import { http } from "./api.ts"
+import { httpOnce } from "./api.ts"
 import { keepTrue } from "./follow.ts"
 import { signedOut } from "./query.ts"
 import { noteFound, noteLost } from "./connection.ts"
@@ -73,7 +73,7 @@ async function readSessions(signal: AbortSignal): Promise<number> {
   const found = new Map<string, SessionInfo>()
   let [cursor, seq] = [undefined as string | undefined, undefined as number | undefined]
   do {
-    const page = await http.call("GET /v1/sessions", { limit: pageSize, ...(cursor ? { cursor } : {}) }, { signal })
+    const page = await httpOnce.call("GET /v1/sessions", { limit: pageSize, ...(cursor ? { cursor } : {}) }, { signal })
     for (const session of page.items) found.set(session.id, session)
     // Of the first page: what changes while the others are read is told again.
     seq ??= page.eventSeq ?? 0

@@ -33,6 +33,10 @@ class News implements AsyncDisposable {
 
   private constructor() {
     const app = new Hono()
+    app.use((c, next) => {
+      c.set("requestId" as never, "req_news" as never)
+      return next()
+    })
     const log = createLog(() => undefined)
     answerFaults(app, log)
     const handlers = {
@@ -111,7 +115,7 @@ test.each([
   const socket = news.socket(path)
   const all = heard(socket)
   const [closed] = (await once(socket, "close")) as [number]
-  expect([closed, all]).toEqual([1011, [{ fault: expect.objectContaining({ code }) }]])
+  expect([closed, all]).toEqual([1011, [{ fault: expect.objectContaining({ code, requestId: "req_news" }) }]])
 })
 
 test("who leaves is not read for any more", async () => {

@@ -71,8 +71,23 @@ describe("an answer", () => {
     expect(valuesOf(mine, "access-control-allow-origin")).toEqual([])
     expect(valuesOf(mine, "cross-origin-resource-policy")).toEqual(["same-origin"])
     expect(valuesOf(mine, "referrer-policy")).toEqual(["no-referrer"])
+    const silent = answerHead([], { ...answered, isPublic: false })
+    expect(valuesOf(silent, "referrer-policy")).toEqual(["same-origin"])
+    expect(valuesOf(silent, "cross-origin-opener-policy")).toEqual(["same-origin-allow-popups"])
+    expect(valuesOf(silent, "x-content-type-options")).toEqual(["nosniff"])
     const everybodys = answerHead(raw, { ...answered, isPublic: true })
     expect(valuesOf(everybodys, "access-control-allow-origin")).toEqual(["*"])
     expect(valuesOf(everybodys, "cross-origin-resource-policy")).toEqual([])
+  })
+
+  test.each([
+    ...["Service-Worker-Allowed", "Clear-Site-Data", "Strict-Transport-Security", "Public-Key-Pins"],
+    ...["Public-Key-Pins-Report-Only", "Alt-Svc", "NEL", "Report-To", "Reporting-Endpoints", "X-Warren-Anything"],
+    "X-Frame-Options",
+  ])("does not say %s, which would hold for more than its own pages", (name) => {
+    for (const address of [byPath, byHost]) {
+      const head = answerHead([name, "x", "X-Kept", "y"], { address, port, isPublic: true, framers: [] })
+      expect([valuesOf(head, name.toLowerCase()), valuesOf(head, "x-kept")]).toEqual([[], ["y"]])
+    }
   })
 })

@@ -5,7 +5,8 @@ import { join } from "node:path"
 import { closeServer } from "@warren/base/unix-socket.ts"
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest"
 import { gatewayLimits } from "./limits.ts"
-import { GatewaySystem, insidePort, type Ask } from "./testing/gateway-system.ts"
+import { GatewaySystem, insidePort } from "./testing/gateway-system.ts"
+import type { Ask } from "./testing/http-door.ts"
 
 const system = new GatewaySystem()
 let mine: string

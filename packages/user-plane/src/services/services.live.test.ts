@@ -42,6 +42,38 @@ describe.skipIf(process.getuid?.() !== 0)("services", { timeout: 180_000 }, () =
     expect(await stateOf("vscode")).toMatchObject({ state: "failed", restarts: 0 })
   })
 
+  it("are fetched where that can be: who reaches nothing, or not that host, is told; others say how they are had", async () => {
+    const install = (id: string, name: "vscode" | "desktop" = "vscode") =>
+      system.ask.call("service.install", { session: id, name })
+    await expect(install(session)).rejects.toMatchObject({
+      code: "unsupported",
+      message: expect.stringContaining("no network"),
+    })
+    await expect(install(session, "desktop")).rejects.toMatchObject({
+      code: "unsupported",
+      hint: expect.stringContaining("image `desktop`"),
+    })
+    const env = { npm_config_registry: "http://127.0.0.1:9/" }
+    const { id } = await system.ask.call("session.create", { network: { mode: "proxy", allow: [] }, env })
+    await expect(install(id)).rejects.toMatchObject({ code: "forbidden", subject: "host:registry.npmjs.org" })
+    await system.ask.call("session.update", { id, network: { mode: "proxy", allow: ["*.npmjs.org"] } })
+    // Twice is once; it fails, because nobody listens there, says so, and is over.
+    expect(await Promise.all([install(id), install(id)])).toEqual([
+      { terminal: "install-vscode" },
+      { terminal: "install-vscode" },
+    ])
+    await using talk = await system.ask.open("terminal.attach", { session: id, name: "install-vscode" })
+    let said = ""
+    let code: unknown
+    for (let item = await talk.next(); item !== undefined; item = await talk.next()) {
+      if ("bytes" in item) said += String((item as unknown as { bytes: Buffer }).bytes)
+      else if (item.ev === "exit") code = item.exitCode
+    }
+    expect(said).toContain("npm could not fetch it")
+    expect(code).toBe(1)
+    await expect(start("vscode", id)).rejects.toMatchObject({ code: "unsupported" })
+  })
+
   it("are started once for everybody, reached, stopped, and started again", async () => {
     await install(session)
     const all = await Promise.all([start("vscode"), start("vscode"), start("vscode")])

@@ -46,6 +46,7 @@ export class Reaper implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#stop.abort(woken)
+    this.wake()
     await this.#loop
     await Promise.all(this.#acts)
   }
@@ -55,7 +56,8 @@ export class Reaper implements AsyncDisposable {
       this.#wake = new AbortController()
       const waitMs = this.#look()
       await this.#flush()
-      await this.#sleep(waitMs, AbortSignal.any([this.#wake.signal, this.#stop.signal]))
+      // The end wakes, too. A signal made of both would be remembered by the one that lives on, for ever, at every round.
+      await this.#sleep(waitMs, this.#wake.signal)
       await this.#sleep(settleMs, this.#stop.signal)
     }
   }

@@ -31,13 +31,12 @@ export const Message = memo(function Message({ message, tools, isQueued, fork }:
       <Ending message={message} />
       {fork && isTurnsEnd(message) && (
         <button
-          aria-label="Fork from this turn"
           className="fork-here"
           onClick={() => fork(message.id)}
-          title="Fork from here: another session that knows what was said up to this turn"
+          title="Another session that knows what was said up to here"
           type="button"
         >
-          <Icon name="fork" size={12} /> Fork from here
+          <Icon name="fork" size={12} /> Fork from this turn
         </button>
       )}
     </article>

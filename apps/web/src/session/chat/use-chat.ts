@@ -1,6 +1,6 @@
 import { Fault } from "@warren/base/fault.ts"
 import { useCallback, useEffect, useMemo, useState } from "react"
-import { http } from "../../data/api.ts"
+import { http, httpOnce } from "../../data/api.ts"
 import { keepTrue } from "../../data/follow.ts"
 import { Store, useStore } from "../../data/store.ts"
 import { after, begin, type ChatState, type Feed, type Message } from "./chat-state.ts"
@@ -64,9 +64,9 @@ async function follow(session: string, store: Store<ChatState | undefined>, sign
 }
 
 async function readState(session: string, signal: AbortSignal): Promise<ChatState> {
-  const state = begin(await http.call("GET /v1/sessions/{session}/agent", { session }, { signal }))
+  const state = begin(await httpOnce.call("GET /v1/sessions/{session}/agent", { session }, { signal }))
   if (state.chatId === undefined) return state
-  const { items, hasMore } = await http.call(
+  const { items, hasMore } = await httpOnce.call(
     "GET /v1/chats/{id}/messages",
     { id: state.chatId, limit: firstMessages },
     { signal },

@@ -1,7 +1,5 @@
 import { generateKeyPairSync, type KeyObject } from "node:crypto"
 import { mkdtempSync, readFileSync, realpathSync, rmSync } from "node:fs"
-import { request as httpRequest, type IncomingMessage } from "node:http"
-import { connect, type Socket } from "node:net"
 import { tmpdir } from "node:os"
 import { join, resolve } from "node:path"
 import { systemClock, type Clock } from "@warren/base/clock.ts"
@@ -15,26 +13,12 @@ import { openUserPlane, type LocalUserPlane } from "../../user-plane.ts"
 import type { HostNames } from "../authority.ts"
 import { Gateway } from "../gateway.ts"
 import type { GatewayNote } from "../notes.ts"
+import { HttpDoor, type Answer, type Ask } from "./http-door.ts"
 
 const dist = resolve(import.meta.dirname, "../../../../../dist")
 const serverText = readFileSync(join(import.meta.dirname, "inside-server.cjs"), "utf8")
 export const user = "alice"
 export const insidePort = 3000
-
-export interface Answer {
-  readonly status: number
-  readonly headers: IncomingMessage["headers"]
-  readonly raw: readonly string[]
-  readonly trailers: NodeJS.Dict<string>
-  readonly body: string
-}
-
-export interface Ask {
-  readonly method?: string
-  readonly host?: string
-  readonly headers?: Readonly<Record<string, string | string[]>>
-  readonly body?: string
-}
 
 /** What a token is to be. */
 interface Changes {
@@ -65,6 +49,7 @@ export class GatewaySystem implements AsyncDisposable {
   readonly names: HostNames = { domain: "warren.localhost", hosts: ["localhost", "127.0.0.1"] }
   readonly #public: KeyObject
   readonly #scope = new Scope()
+  readonly #door = new HttpDoor({ socketPath: this.socket }, "localhost")
   #plane: LocalUserPlane | undefined
 
   constructor() {
@@ -154,70 +139,23 @@ export class GatewaySystem implements AsyncDisposable {
     return { host, cookie, origin: `http://${host}` }
   }
 
-  get(path: string, asked: Ask = {}): Promise<Answer> {
+  get(path: string, asked: Ask = {}): Promise<Answer<string>> {
     return this.getAt(this.socket, path, asked)
   }
 
-  getAt(socketPath: string, path: string, asked: Ask): Promise<Answer> {
-    return new Promise((settle, reject) => {
-      const { method = "GET", host = "localhost", headers = {}, body } = asked
-      const length = body === undefined ? {} : { "content-length": Buffer.byteLength(body) }
-      const sent = httpRequest({
-        socketPath,
-        path,
-        method,
-        headers: { host, ...length, ...headers },
-        agent: false,
-      })
-      sent.on("error", reject)
-      sent.on("response", (incoming) => {
-        const pieces: Buffer[] = []
-        incoming.on("data", (piece: Buffer) => pieces.push(piece))
-        incoming.on("error", reject)
-        incoming.on("end", () =>
-          settle({
-            ...{ status: incoming.statusCode ?? 0, headers: incoming.headers, raw: incoming.rawHeaders },
-            ...{ trailers: incoming.trailers, body: Buffer.concat(pieces).toString() },
-          }),
-        )
-      })
-      sent.end(body)
-    })
+  async getAt(socketPath: string, path: string, asked: Ask): Promise<Answer<string>> {
+    const answer = await new HttpDoor({ socketPath }, "localhost").get(path, asked)
+    return { ...answer, body: answer.body.toString() }
   }
 
   /** What a raw text is answered with, up to the end of the connection. */
   say(text: string): Promise<string> {
-    return new Promise((settle, reject) => {
-      const socket = connect(this.socket, () => socket.write(text))
-      let answer = ""
-      socket.setEncoding("latin1").on("data", (piece: string) => (answer += piece))
-      socket.on("error", reject).on("close", () => settle(answer))
-    })
+    return this.#door.say(text)
   }
 
   /** Opens a WebSocket by hand; resolves with the head of the answer, and the connection after it. */
-  upgrade(path: string, asked: Ask & { readonly protocol?: string } = {}): Promise<{ head: string; socket: Socket }> {
-    const { host = "localhost", headers = {}, protocol } = asked
-    const lines = Object.entries({
-      ...{ host, connection: "Upgrade", upgrade: "websocket", "sec-websocket-version": "13" },
-      "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==",
-      ...(protocol === undefined ? {} : { "sec-websocket-protocol": protocol }),
-      ...headers,
-    })
-    const text = `GET ${path} HTTP/1.1\r\n${lines.map(([name, value]) => `${name}: ${value}\r\n`).join("")}\r\n`
-    return new Promise((settle, reject) => {
-      const socket = connect(this.socket, () => socket.write(text))
-      let kept = Buffer.alloc(0)
-      const hear = (piece: Buffer): void => {
-        kept = Buffer.concat([kept, piece])
-        const end = kept.indexOf("\r\n\r\n")
-        if (end < 0) return
-        socket.off("data", hear).pause()
-        if (kept.length > end + 4) socket.unshift(kept.subarray(end + 4))
-        settle({ head: kept.subarray(0, end).toString(), socket })
-      }
-      socket.on("data", hear).on("error", reject)
-    })
+  upgrade(path: string, asked?: Parameters<HttpDoor["upgrade"]>[1]): ReturnType<HttpDoor["upgrade"]> {
+    return this.#door.upgrade(path, asked)
   }
 
   /** What the web server inside has seen. */

@@ -70,6 +70,7 @@ export class Simulation {
   }
 
   async #happen(happening: Happening): Promise<void> {
+    if ("which" in happening) return this.#ask(happening.what, happening.which, happening.isWaited)
     switch (happening.what) {
       case "kill":
         this.#passesLeft = happening.passes
@@ -93,8 +94,6 @@ export class Simulation {
         await this.#rest()
         await this.#close()
         return this.#open()
-      default:
-        return this.#ask(happening.what, happening.which, happening.isWaited)
     }
   }
 
@@ -118,7 +117,7 @@ export class Simulation {
       case "die":
         return this.#die(name, note)
       case "snapshot":
-        return void (await this.#snapshot(name, note))
+        return this.#snapshot(name, note)
       case "fork":
         return this.#fork(name, note)
       case "write":

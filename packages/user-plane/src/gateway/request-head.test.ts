@@ -1,0 +1,31 @@
+import { expect, test } from "vitest"
+import { valuesOf } from "../egress/headers.ts"
+import type { Address } from "./address.ts"
+import { requestHead } from "./request-head.ts"
+
+const authority = { host: "web-x.warren.localhost", port: ":8080", scheme: "http" } as const
+const address = { mode: "host", authority, prefix: "" } as Address
+const lie = "203.0.113.9"
+
+test.each([
+  ...["Expect", "Via", "Forwarded", "X-Forwarded-For", "X-Forwarded-Prefix", "X-Forwarded-Server", "X-Real-IP"],
+  ...["X-Warren-Anything", "x_forwarded_for", "X_Real_IP", "X_Warren_User"],
+])("what a browser says as %s does not reach the program", (name) => {
+  const head = requestHead([name, lie, "X-Kept", "y"], address)
+  expect(head).not.toContain(lie)
+  expect(valuesOf(head, "x-kept")).toEqual(["y"])
+})
+
+test("the program hears the name and the scheme the browser used, from us alone", () => {
+  const head = requestHead(["Host", "evil.example", "X-Forwarded-Host", "evil.example"], address)
+  for (const name of ["host", "x-forwarded-host"]) expect(valuesOf(head, name)).toEqual(["web-x.warren.localhost:8080"])
+  expect(valuesOf(head, "x-forwarded-proto")).toEqual(["http"])
+})
+
+test("the visitor's address is what the relay says, if it is one", () => {
+  const said = (client: string): string[] => [
+    ...valuesOf(requestHead(["x-warren-client", client], address), "x-forwarded-for"),
+  ]
+  expect(said("192.0.2.7")).toEqual(["192.0.2.7"])
+  expect(said("192.0.2.7, 10.0.0.1")).toEqual([])
+})
