@@ -189,7 +189,7 @@ test(
   () =>
     flood("runner-to-caller", async (chance) => {
       const [ours, theirs] = duplexPair()
-      const client = new RpcClient(ours as never, wire, "flood")
+      const client = new RpcClient(ours, wire, "flood")
       theirs.on("error", () => undefined).resume()
       const calls = Promise.allSettled([
         client.call("echo.say", { value: 1 }),

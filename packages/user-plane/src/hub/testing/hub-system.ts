@@ -8,13 +8,19 @@ import { Chats } from "../../chat/chats.ts"
 import { chatMetaMigrations, chatMigrations } from "../../chat/schema.ts"
 import { Hub } from "../hub.ts"
 import { HubStore } from "../hub-store.ts"
-import { hubMigrations, provisionMigrations } from "../schema.ts"
+import { hubMigrations, provisionMigrations, recitalMigrations } from "../schema.ts"
 import type { ToolAnswerer } from "../tool-desk.ts"
 import type { SessionHub } from "../session-hub.ts"
 import type { Item } from "../turn-book.ts"
 import type { HostPlaces } from "./host-places.ts"
 
-const migrations = [...chatMigrations, ...chatMetaMigrations, ...hubMigrations, ...provisionMigrations]
+const migrations = [
+  ...chatMigrations,
+  ...chatMetaMigrations,
+  ...hubMigrations,
+  ...provisionMigrations,
+  ...recitalMigrations,
+]
 
 /** A hub on a database, with real supervisors; it can go and come back. */
 export class HubSystem implements AsyncDisposable {
