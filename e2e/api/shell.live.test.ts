@@ -45,7 +45,7 @@ describe.skipIf(process.getuid?.() !== 0)("every line for a shell in the docs do
     })
   })
 
-  test(`${users}`, { timeout: 180_000 }, async () => {
+  test(`all of ${users}`, { timeout: 180_000 }, async () => {
     await using machine = await ManyUsers.open()
     await using root = await DocReader.make(machine.at("programs", "cli.js"), {
       WARREN_MACHINE: machine.at("machine"),

@@ -15,7 +15,7 @@ const encoders: Record<string, (text: string) => Buffer | string> = {
   base64: (text) => Buffer.from(text).toString("base64"),
   base64url: (text) => Buffer.from(text).toString("base64url"),
   utf16: (text) => Buffer.from(text, "utf16le"),
-  reversed: (text) => [...text].toReversed().join(""),
+  reversed: (text) => Array.from(text).toReversed().join(""),
   gzip: (text) => gzipSync(text),
   zlib: (text) => deflateSync(text),
   "a cut gzip": (text) => gzipSync(text + "x".repeat(100_000)).subarray(0, -20),

@@ -81,7 +81,7 @@ function formsOf(text: string): Map<string, Buffer> {
     ["HEX", bytes.toString("hex").toUpperCase()],
     ["UTF-16 LE", Buffer.from(text, "utf16le")],
     ["UTF-16 BE", swapped],
-    ["reversed", [...text].toReversed().join("")],
+    ["reversed", Array.from(text).toReversed().join("")],
     // What it becomes depends on how many bytes are before it.
     ...[0, 1, 2].flatMap((before): [string, string][] => {
       const core = base64CoreOf(bytes, before)

@@ -90,8 +90,8 @@ describe.skipIf(process.getuid?.() !== 0 || process.arch !== "x64")(
     }
     /** What may not change, whatever is done inside. */
     const outsideNow = (): unknown => {
-      const names = readdirSync(outside, { recursive: true }).toSorted()
-      return names.map(String).map((name) => {
+      const names = readdirSync(outside, { recursive: true }).map(String).toSorted()
+      return names.map((name) => {
         const { mtimeMs, ctimeMs, mode, uid, size } = lstatSync(join(outside, name))
         return { name, mtimeMs, ctimeMs, mode, uid, size }
       })

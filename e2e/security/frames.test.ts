@@ -126,11 +126,7 @@ function faultsOnly(results: readonly PromiseSettledResult<unknown>[]): void {
 }
 
 const serve = (stream: Duplex): RpcConnection<typeof wire> =>
-  new RpcConnection(
-    stream as never,
-    { name: "flood" },
-    { contract: wire, handlers: new Answers().handlers(), log, build: "t" },
-  )
+  new RpcConnection(stream, { name: "flood" }, { contract: wire, handlers: new Answers().handlers(), log, build: "t" })
 
 test("a caller can say what it wants to a runner", { timeout: 3_600_000 }, () =>
   flood("caller-to-runner", async (chance) => {
@@ -164,7 +160,7 @@ test(
         ]),
       )
       const connection = new RpcConnection(
-        ours as never,
+        ours,
         { name: "" },
         { contract: launcher, handlers: handlers as never, log, build: "t" },
       )

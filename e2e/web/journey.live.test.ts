@@ -10,8 +10,8 @@ import { Chromium, printedLink, type Person } from "./browser.ts"
 import { devPort, devServer } from "./dev-server.ts"
 
 /** A loaded machine is no fault of the page. */
-const patienceMs = 60_000
-const slowMs = 240_000
+const patienceMs = 120_000
+const slowMs = 480_000
 const key = "sk-real-KEY-77f1c0-openai"
 const project = `cd /workspace && git init -q -b main . && echo bin > .gitignore &&
 printf 'export const add = (a, b) => a - b\\n' > add.mjs &&

@@ -19,7 +19,7 @@ export class Load {
   readonly #followers: readonly [EventFollower, SocketFollower]
   readonly #makers: readonly [SessionMaker, SessionMaker, MemoryMaker, MemoryMaker, TokenMaker]
   readonly #ended: Promise<void>[]
-  #failure: unknown
+  #failure: Error | undefined
 
   private constructor(system: ApiSystem, ground: Ground, enough: AbortController, programs: readonly Process[]) {
     this.#system = system
@@ -62,7 +62,7 @@ export class Load {
     const before = this.#clients.map(({ steps }) => steps)
     const waits = (): boolean => this.#clients.some(({ steps }, index) => steps === before[index])
     while (waits()) {
-      if (this.#failure) throw this.#failure
+      this.#throwFailure()
       // Something has to happen for those who follow.
       await this.#ground.session.update({ labels: { at: String(Date.now()) } }).catch(() => undefined)
       await pause(lookMs)
@@ -76,22 +76,26 @@ export class Load {
     this.#enough.abort()
     const [a, b] = this.#followers
     const others = this.#clients.filter((client) => client !== a && client !== b)
-    await Promise.all(others.map((client) => this.#ended[this.#clients.indexOf(client)]))
-    if (this.#failure) throw this.#failure
+    await Promise.all(others.map(async (client) => this.#ended[this.#clients.indexOf(client)]))
+    this.#throwFailure()
     await session.update({ name: lastName })
     await Promise.all(this.#ended)
-    if (this.#failure) throw this.#failure
+    this.#throwFailure()
     if (a.resyncs + b.resyncs === 0) a.check(a.told.join() === b.told.join(), "the two feeds differ")
     await this.#sameAsAcknowledged()
     const returns = this.#clients.reduce((sum, client) => sum + client.returns, 0)
     return { returns, made: this.#makers.reduce((sum, { made }) => sum + made.size, 0) }
   }
 
+  #throwFailure(): void {
+    if (this.#failure) throw this.#failure
+  }
+
   async #run(client: Client): Promise<void> {
     try {
       await client.run()
     } catch (thrown) {
-      this.#failure ??= thrown
+      this.#failure ??= thrown instanceof Error ? thrown : new Error(String(thrown))
     }
   }
 
@@ -121,6 +125,6 @@ function same(what: string, found: readonly string[], made: readonly string[]): 
   if (found.toSorted().join() === made.toSorted().join()) return
   const [extra, lost] = [found.filter((id) => !made.includes(id)), made.filter((id) => !found.includes(id))]
   throw new Error(
-    `${what}: ${found.length} are there, ${made.length} were acknowledged; ${extra} besides, ${lost} lost`,
+    `${what}: ${found.length} are there, ${made.length} were acknowledged; ${extra.join()} besides, ${lost.join()} lost`,
   )
 }

@@ -65,7 +65,7 @@ export class Asker {
 export function socketsAmong(table: readonly Row[]): Row[] {
   const found = Object.values(publicCalls).flatMap((entry) => {
     const http = "http" in entry ? (entry.http as string) : ""
-    const isSocket = isStream(entry) ? String(entry.body) !== "bytes" : isFeed(entry)
+    const isSocket = isStream(entry) ? (entry.body as string) !== "bytes" : isFeed(entry)
     return isSocket ? [http.split(" ")[1]] : []
   })
   const paths = new Set(found)
@@ -79,7 +79,7 @@ async function beginningOf(answer: Response, waitMs: number): Promise<string> {
   const isFeed = answer.headers.get("content-type")?.startsWith("text/event-stream") ?? false
   let text = ""
   while (reader && text.length < textCharsMax) {
-    const next = reader.read()
+    const next: Promise<{ done: boolean; value?: Uint8Array | undefined }> = reader.read()
     const { done, value } = await (isFeed ? Promise.race([next, silence(waitMs)]) : next)
     if (done) break
     text += Buffer.from(value ?? []).toString("latin1")
