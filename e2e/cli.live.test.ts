@@ -432,6 +432,7 @@ describe("--json", () => {
     ["snapshots ls", "snapshots ls"],
     ["rollback", "rollback j $snapshot"],
     ["fork", "fork j --name k"],
+    ["compare", "compare j k"],
     ["denials", "denials j"],
     ["stats", "stats --once"],
     ["cp", "cp package.json j:/tmp/x"],

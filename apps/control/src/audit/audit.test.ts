@@ -214,6 +214,11 @@ describe("the chain", () => {
     for (let n = 0; n < 10_000; n++) log.add(facts(n))
     expect(() => log.checkRoom()).toThrow("the audit log cannot be written")
     while (made.clock.sleeping === 0) await new Promise(setImmediate)
+    // Who waits for it is told so with the next try that fails, and is not left waiting.
+    const refused = expect(log.written()).rejects.toMatchObject({ code: "unavailable" })
+    await made.clock.advance(1_000)
+    await refused
+    while (made.clock.sleeping === 0) await new Promise(setImmediate)
     made.tamper("ALTER TABLE elsewhere RENAME TO audit")
     const written = log.written()
     await made.clock.advance(1_000)

@@ -6,9 +6,12 @@ import type { Sql, SqlRow, SqlValue, Write } from "./sql.ts"
 const isNote =
   /^(?:INSERT INTO|UPDATE|DELETE FROM) made |^INSERT INTO (?:audit|session_owners) |^UPDATE \w+ SET used_at /
 
+/** While it waits for a lock of somebody who should not be there, nobody else is answered. */
+const busyMs = 500
+
 /** The control plane's tables in a file of its own: the default. Nobody else writes to it. */
 export function openSqlite(path: string): Sql {
-  const database = new Database(path, { migrations })
+  const database = new Database(path, { migrations, busyMs })
   let version = 0
   const one = ({ sql, values, rows }: Write): number => {
     const changed = database.run(sql, values)
