@@ -19,7 +19,7 @@ import { sessionVerbs, workspaceVerbs, type FileVerb } from "./files/verbs.ts"
 import { record } from "./results.ts"
 
 /** How often each verb is asked for; 30,000 come to a million: `WARREN_FILE_RACES=30000`. */
-const tries = Number(process.env["WARREN_FILE_RACES"] ?? 60)
+const tries = Number(process.env["WARREN_FILE_RACES"] ?? 15)
 const atOnce = 4
 const watchMs = 20
 
