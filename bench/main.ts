@@ -7,6 +7,7 @@ import { homeSetting } from "@warren/protocol/places.ts"
 import { measure } from "./harness.ts"
 import { describeMachine } from "./machine.ts"
 import type { Metric } from "./metric.ts"
+import { writePage } from "./page.ts"
 import { progressOf } from "./progress.ts"
 import { toJson, toTable, type Outcome } from "./report.ts"
 import { Misasked, optionsOf, select } from "./selection.ts"
@@ -17,8 +18,8 @@ export async function main(args: readonly string[], programs: string): Promise<n
   const files = (await readdir(join(programs, "metrics"))).filter((file) => file.endsWith(".js")).toSorted()
   const available = files.map((file) => file.slice(0, -".js".length))
   try {
-    const { only = [], quick = false, json } = optionsOf(args)
-    return await measureAll({ names: select(available, only), isQuick: quick, json, programs })
+    const { only = [], quick = false, json, page } = optionsOf(args)
+    return await measureAll({ names: select(available, only), isQuick: quick, json, page, programs })
   } catch (thrown) {
     if (!(thrown instanceof Misasked)) throw thrown
     console.error(thrown.message)
@@ -30,10 +31,11 @@ interface Plan {
   readonly names: readonly string[]
   readonly isQuick: boolean
   readonly json: string | undefined
+  readonly page: string | undefined
   readonly programs: string
 }
 
-async function measureAll({ names, isQuick, json, programs }: Plan): Promise<number> {
+async function measureAll({ names, isQuick, json, page, programs }: Plan): Promise<number> {
   const { home } = load({ home: homeSetting }, process.env)
   await mkdir(home, { recursive: true, mode: 0o700 })
   const machine = await describeMachine(home)
@@ -48,6 +50,7 @@ async function measureAll({ names, isQuick, json, programs }: Plan): Promise<num
   }
   console.log(toTable(machine, outcomes))
   if (json !== undefined) await writeFile(json, `${JSON.stringify(toJson(machine, outcomes), null, 2)}\n`)
+  if (page !== undefined) await writePage(page, machine, outcomes)
   return outcomes.some((outcome) => outcome.kind === "failed") || stop.signal.aborted ? 1 : 0
 }
 

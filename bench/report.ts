@@ -14,12 +14,12 @@ export function toJson(machine: Machine, outcomes: readonly Outcome[]): object {
   return { machine, metrics, ...(skipped.length > 0 ? { skipped } : {}) }
 }
 
-const head = ["metric", "unit", "n", "p50", "p95", "p99", "baseline p50", "ratio", "goal", ""]
+export const head = ["metric", "unit", "n", "p50", "p95", "p99", "baseline p50", "ratio", "goal", ""]
 const textColumns = new Set([0, 1, 8, 9])
 
 /** The run as a table for a person. */
 export function toTable(machine: Machine, outcomes: readonly Outcome[]): string {
-  const rows = [head, ...outcomes.flatMap((outcome) => (outcome.kind === "measured" ? [row(outcome.result)] : []))]
+  const rows = [head, ...outcomes.flatMap((outcome) => (outcome.kind === "measured" ? [rowOf(outcome.result)] : []))]
   const widths = head.map((_, column) => Math.max(...rows.map((cells) => cells[column]?.length ?? 0)))
   const line = (cells: readonly string[]): string =>
     cells
@@ -29,7 +29,7 @@ export function toTable(machine: Machine, outcomes: readonly Outcome[]): string 
   return [describe(machine), "", ...rows.map((cells) => line(cells).trimEnd()), ...others].join("\n")
 }
 
-function row(result: Result): string[] {
+export function rowOf(result: Result): string[] {
   const unit = result.better === "higher" ? `${result.unit} ↑` : result.unit
   const figures = [result.n, result.p50, result.p95, result.p99].map(String)
   const { baseline, ratio, met } = result
@@ -54,7 +54,7 @@ function goalOf({ goal, unit }: Result): string {
   return parts.filter((part) => part !== "").join(", ")
 }
 
-function describe(machine: Machine): string {
+export function describe(machine: Machine): string {
   const { cpu, cores, memoryMB, kernel, node, crun, dataFs, loadAverage } = machine
   const load = loadAverage.join(" ")
   return `${cpu} × ${cores}, ${memoryMB} MB, Linux ${kernel}, Node ${node}, crun ${crun ?? "–"}, data on ${dataFs}, load ${load}`

@@ -8,15 +8,19 @@ interface Options {
   readonly only?: string[] | undefined
   readonly quick?: boolean | undefined
   readonly json?: string | undefined
+  /** A page for people, with a plot beside it. */
+  readonly page?: string | undefined
 }
 
 export function optionsOf(args: readonly string[]): Options {
   const only = { type: "string", multiple: true } as const
   try {
-    return parseArgs({ args: [...args], options: { only, quick: { type: "boolean" }, json: { type: "string" } } })
-      .values
+    const [file, flag] = [{ type: "string" }, { type: "boolean" }] as const
+    return parseArgs({ args: [...args], options: { only, quick: flag, json: file, page: file } }).values
   } catch (thrown) {
-    throw new Misasked(`${messageOf(thrown)}\nUsage: npm run bench -- [--only NAME]… [--quick] [--json FILE]`)
+    throw new Misasked(
+      `${messageOf(thrown)}\nUsage: npm run bench -- [--only NAME]… [--quick] [--json FILE] [--page FILE.md]`,
+    )
   }
 }
 
