@@ -42,12 +42,13 @@ export class TurnBook {
   /** What a supervisor says: its effect and that it was heard are one. */
   take(message: HubUp, note: () => void): Item[] {
     failpoint("turn/heard")
-    const isPart = message.type.startsWith("message.part")
+    // After a power cut nobody goes on with the turn: of what it said only that it is done has to be there.
+    const isDone = message.type === "message.finalize"
     const work = (): Item[] => {
       note()
       return this.#apply(message)
     }
-    const items = this.#parts.store.transaction(work, isPart ? "kill" : "power cut")
+    const items = this.#parts.store.transaction(work, isDone ? "power cut" : "kill")
     failpoint("turn/stored")
     return items
   }
