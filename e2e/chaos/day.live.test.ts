@@ -146,6 +146,7 @@ function drawn(
   howMany: number,
   random: () => number,
 ): Case[] {
-  const all = everything(passes)
+  // Deaths: steps that fail are struck with the whole, where some are known to leave a session as `failed` or `stopping` until the next start.
+  const all = everything(passes).filter(({ strikes }) => strikes.every(({ deed }) => deed === undefined))
   return Array.from({ length: howMany }, () => all.splice(Math.floor(random() * all.length), 1)).flat()
 }
