@@ -1,16 +1,15 @@
 import { ManualClock } from "@warren/base/clock.ts"
 import { onFailpoint } from "@warren/base/failpoint.ts"
 import { Fault } from "@warren/base/fault.ts"
-import { silentLog } from "@warren/base/log.ts"
 import { Database } from "@warren/base/sqlite/database.ts"
 import { randomFrom } from "@warren/drivers/oci/testing/random.ts"
-import type { SandboxId } from "@warren/drivers/sandbox-spec.ts"
 import { sessionCalls } from "@warren/protocol/user-plane/sessions.ts"
 import { openEngine, type Engine } from "../engine.ts"
 import { sessionMigrations } from "../session-store.ts"
 import { snapshotMigrations } from "../snapshot-store.ts"
 import { mayBe, mayHold, settle, type Asked, type Note } from "./model.ts"
-import { SimDriver } from "./sim-driver.ts"
+import { straysOf } from "./strays.ts"
+import { surroundingsOf } from "./surroundings.ts"
 import { Dead, Life, World } from "./world.ts"
 
 /** Everything that can happen, to one of a few sessions. `isWaited`: before anything else happens. */
@@ -221,6 +220,11 @@ export class Simulation {
     return this.#engine
   }
 
+  /** The disk is full for so many writes. */
+  #refusesWrite(): boolean {
+    return this.#writesToFail > 0 && this.#writesToFail-- > 0
+  }
+
   /** Everything under way ends, what is owed is written, and what is due is done. */
   async #rest(): Promise<void> {
     this.#writesToFail = 0
@@ -257,67 +261,13 @@ export class Simulation {
       this.#life = new Life(this.#world, this.#random)
       this.#hasFailed = false
       try {
-        this.#engine = await openEngine(this.#options(this.#life))
+        const around = { clock: this.#clock, database: Simulation.database, refusesWrite: () => this.#refusesWrite() }
+        this.#engine = await openEngine(surroundingsOf(this.#life, this.#world, around))
         return
       } catch (failure) {
         if (!(failure instanceof Dead)) throw failure
       }
     }
-  }
-
-  #options(life: Life): Parameters<typeof openEngine>[0] {
-    const { holders, folders } = this.#world
-    const held = (holder: string): void => {
-      life.check()
-      holders.add(holder)
-    }
-    const images = {
-      resolve: (name: string) => name,
-      use: async (_: string, holder: string) => (held(holder), { layers: ["/image"] }),
-      release: (holder: string) => void (life.check(), holders.delete(holder)),
-    }
-    const workspaces = { hold: async () => "/workspace", release: () => undefined }
-    const waysOut = {
-      folder: (id: SandboxId) => `/out/${id}`,
-      open: async (id: SandboxId) => {
-        await life.moment()
-        folders.add(id)
-        return {
-          allow: () => life.moment(),
-          lend: () => undefined,
-          environment: () => ({}),
-          denials: () => [],
-          [Symbol.asyncDispose]: async () => undefined,
-        }
-      },
-      remove: async (id: SandboxId) => {
-        await life.moment()
-        folders.delete(id)
-      },
-    }
-    return {
-      ...{ database: this.#mortal(life), drivers: [new SimDriver(life)], image: "image", images, workspaces, waysOut },
-      ...{ clock: this.#clock, log: silentLog, sessionsMax: 100, poolBytes: 2 * 1024 * 1024, poolLeast: 1 },
-    }
-  }
-
-  /** The database of a runner: what it has committed stays, what it does after its death has no effect. */
-  #mortal(life: Life): Database {
-    return new Proxy(Simulation.database, {
-      get: (database, key: keyof Database) => {
-        life.check()
-        const value: unknown = database[key]
-        if (typeof value !== "function") return value
-        return (...args: unknown[]) => {
-          life.check()
-          if (key === "transaction" && this.#writesToFail > 0) {
-            this.#writesToFail--
-            throw new Fault("limit", "the disk is full")
-          }
-          return (value as (...given: unknown[]) => unknown).apply(database, args)
-        }
-      },
-    })
   }
 
   /** Nothing acknowledged is lost or doubled (I6), and nothing is without an owner (I7). */
@@ -330,7 +280,7 @@ export class Simulation {
     const wrong: string[] = []
     for (const [name, note] of [...this.#book]) wrong.push(...this.#lookAt(name, note, found.get(name)?.state))
     for (const name of found.keys()) if (!this.#book.has(name)) wrong.push(`${name} was never asked for`)
-    if (!this.#hasFailed) wrong.push(...this.#strays())
+    if (!this.#hasFailed) wrong.push(...straysOf(this.#running, this.#world, this.#snapshots.keys()))
     if (wrong.length > 0) throw new Error(`${when}: ${wrong.join("; ")}`)
   }
 
@@ -353,34 +303,6 @@ export class Simulation {
     return []
   }
 
-  #strays(): string[] {
-    const { store, sessions, snapshots } = this.#running
-    const ledger = store.sandboxes()
-    const records = store.list({ limit: 1_000 }).map(({ record }) => record)
-    const awake = new Set(records.filter(({ state }) => state === "running" || state === "paused").map(({ id }) => id))
-    const lively = ledger.filter(({ owner }) => owner === "pool" || awake.has(owner as (typeof records)[number]["id"]))
-    const running = [...this.#world.boxes].filter(([, { process }]) => process).map(([id]) => id)
-    const ids = ledger.map(({ id }) => id)
-    const known = [...records.flatMap(({ sandbox }) => sandbox ?? []), ...poolOf(ledger)]
-    const listed = snapshots.list({ limit: 200 }).items.map(({ id }) => id)
-    return [
-      ...differs("in the table", ids, known),
-      ...differs("on disk", [...this.#world.boxes.keys()], ids),
-      ...differs(
-        "running",
-        running,
-        lively.map(({ id }) => id),
-      ),
-      ...differs("a snapshot on disk", [...this.#world.snapshots.keys()], listed),
-      ...differs("a holder of images", [...this.#world.holders], [...ids, ...listed]),
-      ...[...this.#world.folders].filter((id) => !ids.includes(id)).map((id) => `${id} left its way out`),
-      ...[...this.#snapshots.keys()].filter((id) => !listed.some((one) => one === id)).map((id) => `${id} is gone`),
-      ...[...sessions.entries]
-        .filter(({ live, record }) => !live && awake.has(record.id))
-        .map(({ id }) => `${id} is not watched`),
-    ]
-  }
-
   async #removeAll(): Promise<void> {
     const { sessions, snapshots } = this.#running
     for (const { id } of sessions.list({ limit: 200 }).items) await sessions.delete(id)
@@ -394,15 +316,4 @@ export class Simulation {
 /** Whether it has happened is not known: it stays in the notes as it was asked for. Only faults may be told, and death. */
 function refused(failure: unknown, life: Life): void {
   if (!life.isOver && !(failure instanceof Fault)) throw failure
-}
-
-function poolOf(ledger: readonly { readonly id: SandboxId; readonly owner: string }[]): SandboxId[] {
-  return ledger.filter(({ owner }) => owner === "pool").map(({ id }) => id)
-}
-
-function differs(what: string, is: readonly string[], wanted: readonly string[]): string[] {
-  return [
-    ...is.filter((one) => !wanted.includes(one)).map((one) => `${one} is ${what} and should not be`),
-    ...wanted.filter((one) => !is.includes(one)).map((one) => `${one} is not ${what}`),
-  ]
 }
