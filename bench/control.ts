@@ -1,8 +1,8 @@
 import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { existsSync, readFileSync } from "node:fs"
-import { createServer, type AddressInfo } from "node:net"
 import { resolve } from "node:path"
+import { freePort } from "@warren/base/testing/free-port.ts"
 import { tokenFileOf } from "@warren/protocol/places.ts"
 import type { Context } from "./metric.ts"
 import type { Runner } from "./runner.ts"
@@ -39,12 +39,4 @@ export async function startControl(context: Context, runner: Runner): Promise<Co
     }
     await new Promise((wait) => setTimeout(wait, 20))
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1")
-  await once(server, "listening")
-  const { port } = server.address() as AddressInfo
-  await new Promise((done) => server.close(done))
-  return port
 }

@@ -2,7 +2,7 @@ import { cp } from "node:fs/promises"
 import { resolve } from "node:path"
 import { TempFolder } from "@warren/base/testing/temp-folder.ts"
 import { CliProgram } from "../apps/cli/src/testing/cli-program.ts"
-import { freePort } from "./warren.ts"
+import { freePort } from "@warren/base/testing/free-port.ts"
 
 /** What the programs do not have in themselves. */
 const external = ["libsql", "@libsql", "@neon-rs", "detect-libc"]

@@ -7,7 +7,7 @@ import { ControlPlane } from "../apps/cli/src/users/control-plane.ts"
 import { TempFolder } from "@warren/base/testing/temp-folder.ts"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { dist, Home } from "./runner/home.ts"
-import { freePort } from "./warren.ts"
+import { freePort } from "@warren/base/testing/free-port.ts"
 
 const programs = process.env["WARREN_TEST_PROGRAMS"] ? resolve(process.env["WARREN_TEST_PROGRAMS"]) : dist
 const cli = CliProgram.at(`${programs}/cli.js`)

@@ -1,6 +1,6 @@
 import { execFileSync, spawn, type ChildProcess } from "node:child_process"
 import { once } from "node:events"
-import { createServer, type AddressInfo } from "node:net"
+import { freePort } from "@warren/base/testing/free-port.ts"
 import { CliProgram } from "../apps/cli/src/testing/cli-program.ts"
 import { bundleProgram } from "@warren/base/testing/program.ts"
 import { TempFolder } from "@warren/base/testing/temp-folder.ts"
@@ -51,14 +51,6 @@ class Pair implements AsyncDisposable {
     this.#child.kill("SIGKILL")
     await gone
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1")
-  await once(server, "listening")
-  const { port } = server.address() as AddressInfo
-  await new Promise((done) => server.close(done))
-  return port
 }
 
 describe("tokens", () => {

@@ -1,9 +1,9 @@
 import { spawn, type ChildProcess } from "node:child_process"
 import { once } from "node:events"
 import { mkdtemp, readFile, rm } from "node:fs/promises"
-import { createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { join, resolve } from "node:path"
+import { freePort } from "@warren/base/testing/free-port.ts"
 
 const root = resolve(import.meta.dirname, "..")
 
@@ -92,13 +92,4 @@ export class Warren implements AsyncDisposable {
       this.#child.once("exit", (code) => reject(new Error(`Warren ended with ${code}: ${this.#said}`)))
     })
   }
-}
-
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1")
-  await once(server, "listening")
-  const address = server.address()
-  await new Promise((done) => server.close(done))
-  if (address === null || typeof address === "string") throw new Error("no port")
-  return address.port
 }

@@ -7,7 +7,7 @@ import { controlSocketOf, gatewaySocketOf, rpcSocketOf, tokenFileOf } from "@war
 import { Warren } from "@warren/sdk/warren.ts"
 import { describe, expect, test } from "vitest"
 import { dist, Home } from "../runner/home.ts"
-import { freePort } from "../warren.ts"
+import { freePort } from "@warren/base/testing/free-port.ts"
 
 const programs = process.env["WARREN_TEST_PROGRAMS"] ? resolve(process.env["WARREN_TEST_PROGRAMS"]) : dist
 const units = resolve(import.meta.dirname, "../../packaging/systemd")

@@ -4,7 +4,7 @@ import { resolve } from "node:path"
 import { promisify } from "node:util"
 import { TempFolder } from "@warren/base/testing/temp-folder.ts"
 import { dist, Home } from "../runner/home.ts"
-import { freePort } from "../warren.ts"
+import { freePort } from "@warren/base/testing/free-port.ts"
 
 const run = promisify(execFile)
 const programs = process.env["WARREN_TEST_PROGRAMS"] ? resolve(process.env["WARREN_TEST_PROGRAMS"]) : dist

@@ -6,7 +6,7 @@ import { resolve } from "node:path"
 import { tokenFileOf } from "@warren/protocol/places.ts"
 import { Warren } from "@warren/sdk/warren.ts"
 import { dist, Home } from "../runner/home.ts"
-import { freePort } from "../warren.ts"
+import { freePort } from "@warren/base/testing/free-port.ts"
 
 /** How often it is tried whether a door answers: nobody tells when it does. */
 const tryMs = 10

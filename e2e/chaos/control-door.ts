@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs"
 import { setTimeout as pause } from "node:timers/promises"
 import { Fault, messageOf, type FaultData } from "@warren/base/fault.ts"
 import { tokenFileOf } from "@warren/protocol/places.ts"
-import { freePort } from "../warren.ts"
+import { freePort } from "@warren/base/testing/free-port.ts"
 
 const tryMs = 10
 

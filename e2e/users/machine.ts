@@ -8,7 +8,7 @@ import { errnoOf } from "@warren/base/fault.ts"
 import { Scope } from "@warren/base/scope.ts"
 import type { CliProgram, Running } from "../../apps/cli/src/testing/cli-program.ts"
 import { Installed } from "../installed.ts"
-import { freePort } from "../warren.ts"
+import { freePort } from "@warren/base/testing/free-port.ts"
 
 const run = promisify(execFile)
 

@@ -1,22 +1,14 @@
 import { once } from "node:events"
 import { chmod, mkdtemp, readdir, readFile, rm } from "node:fs/promises"
-import { connect, createServer, type AddressInfo, type Server, type Socket } from "node:net"
+import { connect, createServer, type Server, type Socket } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { buffer } from "node:stream/consumers"
+import { freePort } from "@warren/base/testing/free-port.ts"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { Init, isRoot } from "./client.ts"
 
 const connectionsMax = 256
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1")
-  await once(server, "listening")
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, "close")
-  return port
-}
 
 /** Forked by init, with init's own command line. */
 async function forwarders(init: Init): Promise<number[]> {

@@ -2,7 +2,7 @@ import { spawn, type ChildProcess } from "node:child_process"
 import { once } from "node:events"
 import { statSync } from "node:fs"
 import { readFile } from "node:fs/promises"
-import { createServer, type AddressInfo } from "node:net"
+import { freePort } from "@warren/base/testing/free-port.ts"
 import { bundleProgram } from "@warren/base/testing/program.ts"
 import { TempFolder } from "@warren/base/testing/temp-folder.ts"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
@@ -15,14 +15,6 @@ beforeAll(async () => {
   file = await bundleProgram(new URL("./main.ts", import.meta.url), folder)
 })
 afterAll(() => folder[Symbol.asyncDispose]())
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1")
-  await once(server, "listening")
-  const { port } = server.address() as AddressInfo
-  await new Promise((done) => server.close(done))
-  return port
-}
 
 interface Answer {
   readonly status: number

@@ -3,8 +3,8 @@ import { once } from "node:events"
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs"
 import { connect as connectHttp2, constants, type ClientHttp2Session, type OutgoingHttpHeaders } from "node:http2"
 import { request as requestHttps } from "node:https"
-import { createServer, type AddressInfo } from "node:net"
 import { connect as connectTls } from "node:tls"
+import { freePort } from "@warren/base/testing/free-port.ts"
 import { eventually } from "@warren/base/testing/eventually.ts"
 import { bundleProgram } from "@warren/base/testing/program.ts"
 import { TempFolder } from "@warren/base/testing/temp-folder.ts"
@@ -27,14 +27,6 @@ function makeCertificate(name: string): { cert: string; key: string } {
     stdio: "ignore",
   })
   return { cert, key }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1")
-  await once(server, "listening")
-  const { port } = server.address() as AddressInfo
-  await new Promise((done) => server.close(done))
-  return port
 }
 
 /** The real program with a certificate. */

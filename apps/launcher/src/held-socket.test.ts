@@ -3,6 +3,7 @@ import { once } from "node:events"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import type { Writable } from "node:stream"
+import { freePort } from "@warren/base/testing/free-port.ts"
 import { describe, expect, test } from "vitest"
 import { holdSocket, type HeldSocket } from "./held-socket.ts"
 
@@ -10,14 +11,6 @@ const program = `
   const server = require("node:http").createServer((_, answer) => answer.end(String(process.pid)))
   server.listen({ fd: 3 }, () => process.stdout.write("listening"))
   process.once("SIGTERM", () => server.close())`
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1")
-  await once(server, "listening")
-  const { port } = server.address() as AddressInfo
-  await new Promise((done) => server.close(done))
-  return port
-}
 
 function serve({ handle }: HeldSocket): ChildProcess {
   return spawn(process.execPath, ["-e", program], { stdio: ["ignore", "pipe", "inherit", handle as Writable] })
