@@ -1,7 +1,8 @@
 import { execFileSync } from "node:child_process"
 import { createHash } from "node:crypto"
-import { lstatSync, readdirSync, readFileSync } from "node:fs"
+import { lstatSync, readFileSync } from "node:fs"
 import { join } from "node:path"
+import { entriesOf, namesIn } from "@warren/base/testing/folder-entries.ts"
 
 /** What of this machine tests could change for everybody on it: each part a sorted list of lines. */
 export type HostState = Readonly<Record<Part, readonly string[]>>
@@ -50,17 +51,17 @@ export function hostState(places: Places = usual): HostState {
     ...solidState(places),
     accounts: accountFiles.map((name) => `${name} ${digest(read(join(places.accounts, name)))}`),
     mounts: lines(read("/proc/self/mountinfo")).map((line) => line.split(" ").slice(3, 6).join(" ")),
-    cgroups: names("/sys/fs/cgroup").flatMap((hierarchy) => ours(join("/sys/fs/cgroup", hierarchy))),
-    namespaces: names("/run/netns"),
-    links: names("/sys/class/net"),
+    cgroups: namesIn("/sys/fs/cgroup").flatMap((hierarchy) => ours(join("/sys/fs/cgroup", hierarchy))),
+    namespaces: namesIn("/run/netns"),
+    links: namesIn("/sys/class/net"),
     rules: lines(output("nft", "list", "ruleset")).map((line) =>
       line.replace(/counter packets \d+ bytes \d+/, "counter"),
     ),
-    loops: names("/sys/block")
+    loops: namesIn("/sys/block")
       .map((name) => read(`/sys/block/${name}/loop/backing_file`).trim())
       .filter(Boolean),
     listeners: [...listening("tcp"), ...listening("tcp6")],
-    processes: names("/proc").flatMap(markedProcess),
+    processes: namesIn("/proc").flatMap(markedProcess),
     queues: ["msg", "sem", "shm"].flatMap((kind) =>
       lines(read(`/proc/sysvipc/${kind}`))
         .slice(1)
@@ -115,7 +116,7 @@ function describeNode(path: string): string {
 /** Files below a folder, without what `skips` fits. What vanishes meanwhile was not there. */
 function filesBelow(folder: string, skips?: RegExp, depth = 0): string[] {
   if (depth > depthMax) return []
-  return entries(folder).flatMap((entry) => {
+  return entriesOf(folder).flatMap((entry) => {
     const path = join(folder, entry.name)
     if (skips?.test(path)) return []
     return entry.isDirectory() ? filesBelow(path, skips, depth + 1) : [path]
@@ -123,7 +124,7 @@ function filesBelow(folder: string, skips?: RegExp, depth = 0): string[] {
 }
 
 function ours(folder: string): string[] {
-  return names(folder)
+  return namesIn(folder)
     .filter((name) => name.startsWith("warren-"))
     .map((name) => join(folder, name))
 }
@@ -162,18 +163,6 @@ function output(program: string, ...args: string[]): string {
 
 function lines(text: string): string[] {
   return text.split("\n").filter((line) => line !== "")
-}
-
-function names(folder: string): string[] {
-  return entries(folder).map((entry) => entry.name)
-}
-
-function entries(folder: string) {
-  try {
-    return readdirSync(folder, { withFileTypes: true })
-  } catch {
-    return []
-  }
 }
 
 function read(path: string): string {

@@ -1,29 +1,23 @@
 import type { Locator } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
-import { Warren } from "../warren.ts"
+import type { Warren } from "../warren.ts"
 import { barriers } from "./accessible.ts"
-import { Chromium, printedLink, type Person } from "./browser.ts"
+import type { Person } from "./browser.ts"
+import { FirstUser } from "./first-user.ts"
 
 /** A loaded machine is no fault of the page. */
 const patienceMs = 60_000
 const name = "trunk"
 
+let user: FirstUser
 let warren: Warren
-let chromium: Chromium
 let one: Person
 beforeAll(async () => {
-  warren = await Warren.start()
-  chromium = await Chromium.open()
-  one = await chromium.person()
-  one.page.setDefaultTimeout(patienceMs)
-  await one.page.goto(printedLink(warren.said))
-  await one.page.getByRole("heading", { name: /Welcome/ }).waitFor()
+  user = await FirstUser.signIn({ patienceMs })
+  ;({ warren, one } = user)
   await ask("POST", "/v1/sessions", { name, network: { mode: "none" } })
 }, 300_000)
-afterAll(async () => {
-  await chromium?.[Symbol.asyncDispose]()
-  await warren?.[Symbol.asyncDispose]()
-}, 120_000)
+afterAll(() => user?.[Symbol.asyncDispose](), 120_000)
 
 const at = (path: string): string => `http://localhost:${warren.port}${path}`
 

@@ -1,29 +1,24 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
-import { Warren } from "../warren.ts"
+import type { Warren } from "../warren.ts"
 import { barriers } from "./accessible.ts"
-import { Chromium, printedLink, type Person } from "./browser.ts"
+import type { Chromium, Person } from "./browser.ts"
+import { FirstUser } from "./first-user.ts"
 
 /** A loaded machine is no fault of the page. */
 const patienceMs = 30_000
 const name = "garden"
 
+let user: FirstUser
 let warren: Warren
-let chromium: Chromium
 let one: Person
+let chromium: Chromium
 beforeAll(async () => {
-  warren = await Warren.start()
-  chromium = await Chromium.open()
-  one = await chromium.person({ permissions: ["clipboard-read", "clipboard-write"] })
-  one.page.setDefaultTimeout(patienceMs)
-  await one.page.goto(printedLink(warren.said))
-  await one.page.getByRole("heading", { name: /Welcome/ }).waitFor()
+  user = await FirstUser.signIn({ patienceMs, person: { permissions: ["clipboard-read", "clipboard-write"] } })
+  ;({ warren, one, chromium } = user)
   const made = await ask("/v1/sessions", { name, network: { mode: "proxy", allow: ["example.org"] } })
   expect(made.status, await made.clone().text()).toBeLessThan(300)
 }, 300_000)
-afterAll(async () => {
-  await chromium?.[Symbol.asyncDispose]()
-  await warren?.[Symbol.asyncDispose]()
-}, 120_000)
+afterAll(() => user?.[Symbol.asyncDispose](), 120_000)
 
 const origin = (): string => `http://localhost:${warren.port}`
 

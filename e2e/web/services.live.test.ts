@@ -1,8 +1,9 @@
 import type { FrameLocator, Locator } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
-import { Warren } from "../warren.ts"
+import type { Warren } from "../warren.ts"
 import { barriers } from "./accessible.ts"
-import { Chromium, printedLink, type Person } from "./browser.ts"
+import type { Person } from "./browser.ts"
+import { FirstUser } from "./first-user.ts"
 
 /**
  * What Warren runs in a session, in a real browser. By default only what is quick. `WARREN_EDITOR=real` fetches the real code-server
@@ -15,24 +16,15 @@ const isDesktop = process.env["WARREN_DESKTOP"] === "real"
 const patienceMs = 60_000
 const fetchMs = 600_000
 
+let user: FirstUser
 let warren: Warren
-let chromium: Chromium
 let one: Person
 beforeAll(async () => {
-  warren = await Warren.start()
-  chromium = await Chromium.open()
-  one = await chromium.person()
-  one.page.setDefaultTimeout(patienceMs)
   // At the domain: only there can what is inside be shown in a frame.
-  const link = new URL(printedLink(warren.said))
-  link.hostname = "warren.localhost"
-  await one.page.goto(link.href)
-  await one.page.getByRole("heading", { name: /Welcome/ }).waitFor()
+  user = await FirstUser.signIn({ host: "warren.localhost", patienceMs })
+  ;({ warren, one } = user)
 }, 300_000)
-afterAll(async () => {
-  await chromium?.[Symbol.asyncDispose]()
-  await warren?.[Symbol.asyncDispose]()
-}, 120_000)
+afterAll(() => user?.[Symbol.asyncDispose](), 120_000)
 
 const at = (path: string): string => `http://warren.localhost:${warren.port}${path}`
 

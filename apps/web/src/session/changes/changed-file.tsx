@@ -1,10 +1,10 @@
 import type { Output } from "@warren/sdk/routes.ts"
-import { useState, type ReactElement } from "react"
+import type { ReactElement } from "react"
 import { useCall } from "../../data/query.ts"
 import { Failure, Waiting } from "../../parts/empty-state.tsx"
-import { Icon } from "../../parts/icon.tsx"
 import { Diff } from "../chat/diff.tsx"
 import { unifiedDiff } from "../chat/line-diff.ts"
+import { FileLine } from "../file-line.tsx"
 
 type File = Output<"GET /v1/sessions/{id}/git/files">["files"][number]
 
@@ -28,28 +28,24 @@ const letters: Readonly<Record<File["status"], readonly [letter: string, kind: s
 }
 
 /** One line that opens into its diff. */
-export function ChangedFile({ file, isOpen: isOpenAtFirst, ...where }: ChangedFileProps): ReactElement {
-  const [isOpen, open] = useState(isOpenAtFirst)
+export function ChangedFile({ file, isOpen, ...where }: ChangedFileProps): ReactElement {
   const { path, from, status, additions, deletions } = file
-  const [letter, kind] = letters[status]
+  const shown = (
+    <>
+      {from && <span className="soft">{from} → </span>}
+      {path}
+    </>
+  )
+  const counts = (
+    <>
+      {additions !== undefined && <b className="added">+{additions}</b>}
+      {deletions !== undefined && <b className="gone">−{deletions}</b>}
+    </>
+  )
   return (
-    <section className="changed-file">
-      <button aria-expanded={isOpen} onClick={() => open(!isOpen)} type="button">
-        <span className="turn" data-open={isOpen || undefined}>
-          <Icon name="chevron" size={10} />
-        </span>
-        <span className="badge" data-kind={kind} title={status}>
-          {letter}
-        </span>
-        <span className="cut mono small spread">
-          {from && <span className="soft">{from} → </span>}
-          {path}
-        </span>
-        {additions !== undefined && <b className="added">+{additions}</b>}
-        {deletions !== undefined && <b className="gone">−{deletions}</b>}
-      </button>
-      {isOpen && <FileDiff {...where} path={path} />}
-    </section>
+    <FileLine isOpen={isOpen} mark={[...letters[status], status]} more={counts} path={shown}>
+      {() => <FileDiff {...where} path={path} />}
+    </FileLine>
   )
 }
 

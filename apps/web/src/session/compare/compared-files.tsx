@@ -1,10 +1,10 @@
 import type { Output } from "@warren/sdk/routes.ts"
 import type { SessionInfo } from "@warren/sdk/session.ts"
-import { useState, type ReactElement } from "react"
+import type { ReactElement } from "react"
 import { useCall } from "../../data/query.ts"
 import { EmptyState, Failure, Waiting } from "../../parts/empty-state.tsx"
-import { Icon } from "../../parts/icon.tsx"
 import { Asleep, isAsleep } from "../asleep.tsx"
+import { FileLine } from "../file-line.tsx"
 import { FileDifference } from "./file-difference.tsx"
 
 type File = Output<"GET /v1/sessions/{id}/compare/{other}">["files"][number]
@@ -65,23 +65,17 @@ interface LineProps extends Both {
   readonly isOpen: boolean
 }
 
-function Line({ file, folder, session, other, isOpen: isOpenAtFirst }: LineProps): ReactElement {
-  const [isOpen, open] = useState(isOpenAtFirst)
-  const [letter, kind, said] = letters[file.where]
-  const names = { here: ` ${session.name}`, there: ` ${other.name}`, both: "" }
+function Line({ file, folder, session, other, isOpen }: LineProps): ReactElement {
+  const mark = letters[file.where]
+  const names = { here: `only in ${session.name}`, there: `only in ${other.name}`, both: mark[2] }
   return (
-    <section className="changed-file">
-      <button aria-expanded={isOpen} onClick={() => open(!isOpen)} type="button">
-        <span className="turn" data-open={isOpen || undefined}>
-          <Icon name="chevron" size={10} />
-        </span>
-        <span className="badge" data-kind={kind} title={said}>
-          {letter}
-        </span>
-        <span className="cut mono small spread">{file.path}</span>
-        <span className="soft tiny">{file.where === "both" ? said : `only in${names[file.where]}`}</span>
-      </button>
-      {isOpen && <FileDifference file={file} folder={folder} other={other.id} session={session.id} />}
-    </section>
+    <FileLine
+      isOpen={isOpen}
+      mark={mark}
+      more={<span className="soft tiny">{names[file.where]}</span>}
+      path={file.path}
+    >
+      {() => <FileDifference file={file} folder={folder} other={other.id} session={session.id} />}
+    </FileLine>
   )
 }

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto"
-import { existsSync, lstatSync, readdirSync, readFileSync, readlinkSync } from "node:fs"
+import { existsSync, lstatSync, readFileSync, readlinkSync } from "node:fs"
 import { join, relative } from "node:path"
+import { entriesOf, namesIn } from "@warren/base/testing/folder-entries.ts"
 
 /** What of the host a driver could leave changed. Each part is a sorted list of lines: what differs is what is told. */
 export type Footprint = Readonly<Record<Part, readonly string[]>>
@@ -115,7 +116,7 @@ function mountsOf(root: string): string[] {
 
 function cgroupsOf(root: string): string[] {
   const parent = cgroupParent(root)
-  const hierarchies = ["", ...names("/sys/fs/cgroup")].map((name) => join("/sys/fs/cgroup", name, parent))
+  const hierarchies = ["", ...namesIn("/sys/fs/cgroup")].map((name) => join("/sys/fs/cgroup", name, parent))
   return hierarchies
     .filter((folder) => existsSync(folder))
     .flatMap(foldersFrom)
@@ -123,7 +124,7 @@ function cgroupsOf(root: string): string[] {
 }
 
 function foldersFrom(folder: string): string[] {
-  const below = entries(folder).filter((entry) => entry.isDirectory())
+  const below = entriesOf(folder).filter((entry) => entry.isDirectory())
   return [folder, ...below.flatMap((entry) => foldersFrom(join(folder, entry.name)))]
 }
 
@@ -146,7 +147,7 @@ function namespacesOf(pids: readonly number[]): string[] {
 /** By kind: the numbers of sockets and pipes change, how many there are must not. */
 function descriptors(): string[] {
   // The descriptor by which the folder itself was read is gone again, and with it its link.
-  const targets = names("/proc/self/fd").map((fd) => link(`/proc/self/fd/${fd}`))
+  const targets = namesIn("/proc/self/fd").map((fd) => link(`/proc/self/fd/${fd}`))
   return targets
     .filter((target) => target !== undefined)
     .map(withoutNumber)
@@ -159,7 +160,7 @@ function withoutNumber(target: string): string {
 }
 
 function loopsOf(root: string): string[] {
-  return names("/sys/block")
+  return namesIn("/sys/block")
     .filter((name) => name.startsWith("loop"))
     .map((name) => read(`/sys/block/${name}/loop/backing_file`)?.trim() ?? "")
     .filter((file) => file.startsWith(root))
@@ -168,7 +169,7 @@ function loopsOf(root: string): string[] {
 
 /** Paths below a folder. The lock's own journal comes and goes with its holder. */
 function filesBelow(root: string, folder = root): string[] {
-  return entries(folder).flatMap((entry) => {
+  return entriesOf(folder).flatMap((entry) => {
     const path = join(folder, entry.name)
     if (path.startsWith(join(root, "lock"))) return []
     return [relative(root, path), ...(entry.isDirectory() ? filesBelow(root, path) : [])]
@@ -176,19 +177,7 @@ function filesBelow(root: string, folder = root): string[] {
 }
 
 function allPids(): number[] {
-  return names("/proc").map(Number).filter(Number.isInteger)
-}
-
-function names(folder: string): string[] {
-  return entries(folder).map((entry) => entry.name)
-}
-
-function entries(folder: string) {
-  try {
-    return readdirSync(folder, { withFileTypes: true })
-  } catch {
-    return []
-  }
+  return namesIn("/proc").map(Number).filter(Number.isInteger)
 }
 
 function read(path: string): string | undefined {
