@@ -110,6 +110,27 @@ describe("an agent in the sandbox of its session", () => {
     await expect(ask.call("agent.get", { session })).rejects.toMatchObject({ code: "not_found" })
   })
 
+  test("a reader that stops reading is told so with `resync`; nobody else notices", async () => {
+    const { id: session } = await ask.call("session.create", { network: { mode: "none" } })
+    await ask.call("agent.start", { session, spec: scripted })
+    // Each is told when it begins and when it is done: more than a feed keeps.
+    const calls = 2_000
+    const steps = Array.from({ length: calls }, (_, n) => ({ tool: "look", args: { n } }))
+    const stalled = ask.feed("session.feed", { id: session })[Symbol.asyncIterator]()
+    const { messageId } = await ask.call("agent.prompt", { session, text: written(...steps) })
+    await stalled.next()
+    const done = (await told(session, isDone(messageId))).filter(
+      (item) =>
+        item.type === "message.part.tool-update" && item.part.type === "tool" && item.part.status === "completed",
+    )
+    expect(done).toHaveLength(calls)
+    const rest = async (): Promise<void> => {
+      while (!(await stalled.next()).done);
+    }
+    await expect(rest()).rejects.toMatchObject({ code: "resync", hint: expect.stringContaining("after") })
+    await ask.call("session.delete", { id: session })
+  })
+
   test("is any program, with a workspace to work in", async () => {
     const { id: session } = await ask.call("session.create", { workspace: "agent-work" })
     const args = ["-c", 'echo "$1" > note; pwd; cat note', "sh"]
