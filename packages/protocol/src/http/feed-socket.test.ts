@@ -3,6 +3,7 @@ import type { AddressInfo } from "node:net"
 import { serve } from "@hono/node-server"
 import { Fault } from "@warren/base/fault.ts"
 import { createLog } from "@warren/base/log.ts"
+import { collected } from "@warren/base/testing/collected.ts"
 import { eventually } from "@warren/base/testing/eventually.ts"
 import { Hono } from "hono"
 import { expect, test } from "vitest"
@@ -28,6 +29,7 @@ class News implements AsyncDisposable {
   readonly journal = new Journal<{ line: string }>(4)
   readonly asked: unknown[] = []
   readers = 0
+  lastRequest: WeakRef<object> | undefined
   readonly #server: ReturnType<typeof serve>
   readonly #sockets = new WebSockets()
 
@@ -35,6 +37,7 @@ class News implements AsyncDisposable {
     const app = new Hono()
     app.use((c, next) => {
       c.set("requestId" as never, "req_news" as never)
+      this.lastRequest = new WeakRef(c)
       return next()
     })
     const log = createLog(() => undefined)
@@ -125,4 +128,17 @@ test("who leaves is not read for any more", async () => {
   await eventually(() => news.readers === 1)
   socket.terminate()
   await eventually(() => news.readers === 0)
+})
+
+test("a socket that is open does not keep the request it was", async () => {
+  await using news = await News.open()
+  const socket = news.socket("/v1/news/morning/follow")
+  const all = heard(socket)
+  await once(socket, "open")
+  news.journal.append({ line: "one" })
+  await eventually(() => all.length === 1)
+  await collected(news.lastRequest as WeakRef<object>)
+  news.journal.append({ line: "two" })
+  await eventually(() => all.length === 2)
+  socket.terminate()
 })

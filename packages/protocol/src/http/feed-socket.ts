@@ -11,26 +11,40 @@ const heartbeatMs = 15_000
  * pages: a browser has six connections to a server for all its tabs, and as many WebSockets as it wants.
  */
 export async function feedSocket(asked: Asked<Feed>, given: object): Promise<Response> {
-  return upgraded(asked.c, (socket) => void tell(socket, asked, given))
+  return upgraded(asked.c, (socket) => tell(socket, asked, given))
 }
 
-async function tell(socket: WebSocket, { entry, ask, name, log, c }: Asked<Feed>, given: object): Promise<void> {
+/** Only begins: what waits for the end of a feed may not hold its request, which a suspended function would. */
+function tell(socket: WebSocket, asked: Asked<Feed>, given: object): void {
   const gone = new AbortController()
-  const told = faultTeller(c)
   const heartbeat = setInterval(() => socket.ping(), heartbeatMs)
   socket.on("error", () => undefined)
   socket.on("close", () => {
     clearInterval(heartbeat)
     gone.abort(new Fault("cancelled", "the caller went away"))
   })
+  const failed = failureTeller(socket, asked, gone.signal)
   try {
-    for await (const { seq, item } of ask(name, given, { signal: gone.signal }) as AsyncIterable<Numbered<unknown>>)
-      await send(socket, { seq, item: entry.each.parse(item) })
-    socket.close(1000)
+    const items = asked.ask(asked.name, given, { signal: gone.signal }) as Items
+    carry(socket, asked.entry, items).then(() => socket.close(1000), failed)
   } catch (thrown) {
-    if (gone.signal.aborted) return
+    void failed(thrown)
+  }
+}
+
+type Items = AsyncIterable<Numbered<unknown>>
+
+async function carry(socket: WebSocket, entry: Feed, items: Items): Promise<void> {
+  for await (const { seq, item } of items) await send(socket, { seq, item: entry.each.parse(item) })
+}
+
+function failureTeller(socket: WebSocket, { c, log }: Asked<Feed>, signal: AbortSignal) {
+  const { path } = c.req
+  const told = faultTeller(c)
+  return async (thrown: unknown): Promise<void> => {
+    if (signal.aborted) return
     const fault = Fault.from(thrown)
-    if (fault.code === "internal") log("error", "http.bug", { path: c.req.path, message: messageOf(thrown) })
+    if (fault.code === "internal") log("error", "http.bug", { path, message: messageOf(thrown) })
     await send(socket, { fault: told(fault) })
     socket.close(1011)
   }

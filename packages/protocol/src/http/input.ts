@@ -28,11 +28,26 @@ async function readBody(c: HonoContext): Promise<object> {
   if (text === "") return {}
   try {
     const value: unknown = JSON.parse(text)
-    if (typeof value === "object" && value !== null && !Array.isArray(value)) return value
+    if (typeof value === "object" && value !== null && !Array.isArray(value) && isText(value, text)) return value
   } catch {
     // Falls through to the one answer for everything that is not an object.
   }
   throw new Fault("invalid", "the body is not a JSON object")
+}
+
+const halfEscaped = /\\u[dD][89a-fA-F]/
+const half = /\p{Surrogate}/u
+
+/** Half a character can be written in JSON, and is no text: on its way to a file or a program it would become something else. */
+function isText(value: object, text: string): boolean {
+  if (!halfEscaped.test(text)) return true
+  const left: unknown[] = [value]
+  for (const one of left) {
+    if (typeof one === "string" && half.test(one)) return false
+    if (typeof one !== "object" || one === null) continue
+    for (const [key, within] of Object.entries(one)) left.push(key, within)
+  }
+  return true
 }
 
 /** The body, never more of it than the limit, whatever its headers say. */

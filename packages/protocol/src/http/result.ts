@@ -44,7 +44,7 @@ function encoder(encoding: string): Encode {
   if (encoding !== "text") throw new Fault("invalid", `encoding: "text" or "base64"`)
   const decoders = new Map<StreamTag, TextDecoder>()
   return (tag, bytes) => {
-    const decoder = decoders.get(tag) ?? new TextDecoder()
+    const decoder = decoders.get(tag) ?? new TextDecoder("utf-8", { ignoreBOM: true })
     decoders.set(tag, decoder)
     return { text: decoder.decode(bytes, { stream: true }) }
   }

@@ -164,6 +164,8 @@ describe("routes", () => {
     ["JSON in Latin-1", Buffer.from('{"text":"é"}', "latin1")],
     ["UTF-8 that is cut off", new Uint8Array([0x7b, 0x22, 0xc3])],
     ["100,000 brackets", "[".repeat(100_000)],
+    ["half a character", String.raw`{"text":"\ud83d"}`],
+    ["the other half, as a name", String.raw`{"limit":1,"\uDE00":{"text":["x"]}}`],
   ])("refuse a body that is %s", async (_, body) => {
     const response = await new Api().post(body)
     expect([response.status, (await errorOf(response))["code"]]).toEqual([400, "invalid"])
@@ -194,6 +196,8 @@ describe("routes", () => {
       },
     })
     expect(await (await new Api().post(body)).json()).toMatchObject({ text: "😀" })
+    const escaped = String.raw`{"text":"\ud83d\ude00 and \\ud83d"}`
+    expect(await (await new Api().post(escaped)).json()).toMatchObject({ text: String.raw`😀 and \ud83d` })
   })
 
   test("ask who it is before anything is read", async () => {

@@ -1,5 +1,6 @@
 import { once } from "node:events"
 import { connect } from "node:net"
+import { collected } from "@warren/base/testing/collected.ts"
 import { eventually } from "@warren/base/testing/eventually.ts"
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
@@ -383,6 +384,16 @@ describe("a WebSocket", () => {
         1000,
       ])
       expect(api.events.filter((event) => event === "disposed")).toEqual(["disposed"])
+    }))
+
+  test("does not keep the request it was", () =>
+    served(async (api) => {
+      const client = await new Client(api, path).open({ stdin: true })
+      await eventually(() => client.messages.length === 1)
+      await collected(api.lastRequest as WeakRef<object>)
+      client.write("still there")
+      await eventually(() => client.chunks.length === 1)
+      client.socket.terminate()
     }))
 
   test("carries large bytes exactly", () =>

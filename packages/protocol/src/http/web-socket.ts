@@ -135,15 +135,20 @@ class Talk {
     const input = decodeJson(data)
     this.#isStarted = true
     clearTimeout(this.#inputTimer)
-    this.#run(input).then(
+    this.#run(this.#begin(input)).then(
       () => this.#socket.close(1000),
       (thrown: unknown) => this.#fail(thrown),
     )
   }
 
-  async #run(input: object): Promise<void> {
-    const asking = this.#ask?.(input)
+  /** Not a part of what waits for the end: a function that is suspended keeps all it ever held, the request too. */
+  #begin(input: object): Promise<AnyConversation> | undefined {
+    const ask = this.#ask
     this.#ask = undefined
+    return ask?.(input)
+  }
+
+  async #run(asking: Promise<AnyConversation> | undefined): Promise<void> {
     try {
       const conversation = await asking
       if (conversation) await this.#served.run(conversation, this.#stop.signal)
@@ -169,7 +174,7 @@ type AnyConversation = Conversation<unknown, unknown>
 
 /** Made out here: a closure keeps everything that any closure beside it needs. */
 function askerOf(asked: Asked<Stream>, given: Record<string, unknown>, signal: AbortSignal) {
-  return (input: object) => asked.ask(asked.name, { ...input, ...given }, { signal }) as Promise<AnyConversation>
+  return async (input: object) => (await asked.ask(asked.name, { ...input, ...given }, { signal })) as AnyConversation
 }
 
 function lineOf(socket: WebSocket): Line {

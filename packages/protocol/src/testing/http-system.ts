@@ -119,9 +119,14 @@ export class StreamApi implements AsyncDisposable {
   taken = 0
   /** While it is, nothing that is written is taken. */
   isDeaf = false
+  lastRequest: WeakRef<object> | undefined
 
   private constructor() {
     const log = createLog((line) => this.logged.push(JSON.parse(line) as Record<string, unknown>))
+    this.app.use((c, next) => {
+      this.lastRequest = new WeakRef(c)
+      return next()
+    })
     answerFaults(this.app, log)
     const caller = (request: Request): { name: string } => {
       if (request.headers.get("authorization") !== "me") throw new Fault("unauthenticated", "who are you?")
