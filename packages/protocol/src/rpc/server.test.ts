@@ -2,6 +2,7 @@ import { once } from "node:events"
 import { encodeJson, encodeStream, frameLimits, streamTags } from "@warren/base/frame.ts"
 import { eventually } from "@warren/base/testing/eventually.ts"
 import { keptBytes } from "@warren/base/testing/kept-bytes.ts"
+import { settles } from "@warren/base/testing/settles.ts"
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
 import { RawPeer, Served, System } from "../testing/rpc-system.ts"
@@ -335,14 +336,4 @@ function lengthOf(bytes: number): Buffer {
 function encodeNested(depth: number): Buffer {
   const body = Buffer.from(`{"id":1,"call":"echo.say","in":{"value":${"[".repeat(depth)}${"]".repeat(depth)}}}`)
   return Buffer.concat([lengthOf(body.length), body])
-}
-
-/** Waits until a number stays the same over many turns of the event loop. */
-async function settles(read: () => unknown): Promise<void> {
-  let last = read()
-  for (let same = 0; same < 100; same++) {
-    await new Promise(setImmediate)
-    if (read() !== last) same = 0
-    last = read()
-  }
 }

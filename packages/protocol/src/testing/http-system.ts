@@ -244,3 +244,12 @@ export class StreamApi implements AsyncDisposable {
     return out(Buffer.alloc(64 * 1024, "x"))
   }
 }
+
+export async function served(work: (api: StreamApi) => Promise<void>): Promise<void> {
+  await using api = await StreamApi.start()
+  await work(api)
+}
+
+export async function errorOf(response: Response): Promise<Record<string, unknown>> {
+  return ((await response.json()) as { error: Record<string, unknown> }).error
+}
