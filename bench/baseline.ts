@@ -12,21 +12,28 @@ import { etcFiles } from "@warren/drivers/oci/spec/etc-files.ts"
 import { compile } from "../launch/build.ts"
 import type { Context } from "./metric.ts"
 import type { Sandboxes } from "./sandboxes.ts"
-import { bind, cgroupSteps, mount, mountSteps, type Step } from "./steps.ts"
-import { bwrapArguments, crunConfig, plainConfig, type Stock } from "./stock.ts"
+import { bind, cgroupSteps, mount, mountSteps, type CgroupSteps, type Step } from "./steps.ts"
+import { bwrapArguments, bwrapIdleArguments, crowdConfig, crunConfig, plainConfig, type Stock } from "./stock.ts"
 
-export type Way = "crun run" | "crun delete" | "bwrap" | "floor" | "true" | "pipe to cat"
+/** Programs that make sandboxes on the roots, mounts and limits of ours. */
+export type Stranger = "crun" | "runc" | "bwrap"
+type CrowdWay = `${Stranger} ${"cycle" | "start" | "exec" | "stop"}`
+export type Way = "crun run" | "crun delete" | "bwrap" | "floor" | "true" | "pipe to cat" | CrowdWay
 
 const sources = "bench/baseline"
 /** Where the program sees what sandboxes are made from, in a mount namespace of its own. */
 const stage = "/mnt"
+const sleep = ["/usr/bin/sleep", "infinity"]
 
 /** What sandboxes are measured against, in a small process of its own (`bench/baseline/`) that also holds the clock. */
 export class Baseline implements AsyncDisposable {
+  /** The cgroup that holds all groups it makes, below every hierarchy. */
+  readonly parent: string
   readonly #child: ChildProcessByStdio<Writable, Readable, null>
   readonly #lines: AsyncIterator<string>
 
-  private constructor(child: ChildProcessByStdio<Writable, Readable, null>) {
+  private constructor(parent: string, child: ChildProcessByStdio<Writable, Readable, null>) {
+    this.parent = parent
     this.#child = child
     this.#lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
   }
@@ -45,7 +52,7 @@ export class Baseline implements AsyncDisposable {
       detached: true,
     })
     child.stdin.on("error", () => undefined)
-    return context.scope.use(new Baseline(child))
+    return context.scope.use(new Baseline(parent, child))
   }
 
   /** Milliseconds that one took. */
@@ -93,6 +100,7 @@ async function write(folder: string, sandboxes: Sandboxes, parent: string): Prom
   // Made once to see which files there are.
   const probe = cgroups.make("one", spec.limits)
   const groups = cgroupSteps(cgroups.version === 1 ? 1 : 2, probe.folders, spec.limits)
+  const crowd = numbered(groups)
   const layered = [{ to: "/", lowers: spec.image.layers }, ...grafts.map(({ from, to }) => ({ to, lowers: [from] }))]
   const overlays = layered.map(({ to, lowers }, index) => ({
     at: join(`${stage}/bundle/root`, to),
@@ -115,9 +123,22 @@ async function write(folder: string, sandboxes: Sandboxes, parent: string): Prom
     "seccomp.bpf": compileSeccomp(spec.profile, arch),
     bwrap: `${bwrapArguments(stock).join("\0")}\0`,
     "config.json": JSON.stringify(crunConfig(stock, `/${parent}/stock`, ["/usr/bin/true"])),
-    "idle.json": JSON.stringify(crunConfig(stock, `/${parent}/stock`, ["/usr/bin/sleep", "infinity"])),
+    "idle.json": JSON.stringify(crunConfig(stock, `/${parent}/stock`, sleep)),
+    "idle.crun.json": JSON.stringify(crowdConfig(stock, `/${parent}/crun-@@`, sleep)),
+    "idle.runc.json": JSON.stringify(crowdConfig(stock, `/${parent}/runc-@@`, sleep)),
+    "bwrap.idle": `${bwrapIdleArguments(stock, sleep).join("\0")}\0`,
+    "crowd.cgroup": text(crowd.make),
+    "crowd.join": text(crowd.join),
+    "crowd.uncgroup": text(crowd.remove),
   }
   for (const [name, content] of Object.entries(files)) await writeFile(join(folder, name), content, { mode: 0o644 })
+}
+
+/** The groups of one of many: `baseline/crowd.c` puts its number in. */
+function numbered({ make, join, remove }: CgroupSteps): CgroupSteps {
+  const own = (steps: readonly Step[]): Step[] =>
+    steps.map(([act, path = "", ...words]) => [act, path.replace(/\/one(?=\/|$)/, "/bwrap-@@"), ...words])
+  return { make: own(make), join: own(join), remove: own(remove) }
 }
 
 function text(steps: readonly Step[]): string {

@@ -58,6 +58,12 @@ describe("--only", () => {
     expect(() => optionsOf(["--fast"])).toThrow(/--fast[^]*Usage/)
   })
 
+  test("all of it, or little of it, and not for long", () => {
+    expect(optionsOf(["--full", "--seconds", "2.5"])).toEqual({ full: true, seconds: "2.5" })
+    expect(() => optionsOf(["--full", "--quick"])).toThrow(/opposites[^]*Usage/)
+    expect(() => optionsOf(["--seconds", "soon"])).toThrow(/--seconds wants a number[^]*Usage/)
+  })
+
   test("what is not there is an error that says what is", () => {
     expect(() => select(names, ["nope", "sandbox."])).toThrow(/no metric nope[^]*sandbox\.exec/)
   })
@@ -109,6 +115,12 @@ describe("measuring", () => {
     expect(await readdir(home)).toEqual([])
   })
 
+  test("ends when it has had the time it may take, but not before there is something", async () => {
+    const metric = defineMetric({ name: "a", unit: "ms", prepare: () => Promise.resolve(), run: () => 1 })
+    const result = await bench((context) => measure(metric, { ...context, patienceMs: 1 }, noProgress))
+    expect(result.n).toBe(3)
+  })
+
   test("stops when told", async () => {
     const signal = AbortSignal.abort(new Error("enough"))
     const metric = defineMetric({ name: "a", unit: "ms", prepare: () => Promise.resolve(), run: () => 1 })
@@ -127,7 +139,7 @@ describe("output", () => {
 
   test("JSON has the agreed shape", async () => {
     const machine = await describeMachine(home)
-    expect(toJson(machine, outcomes.slice(0, 1))).toEqual({
+    expect(toJson({ machine, outcomes: outcomes.slice(0, 1) })).toEqual({
       machine,
       metrics: [
         {
@@ -137,7 +149,7 @@ describe("output", () => {
         },
       ],
     })
-    expect(toJson(machine, outcomes)).toMatchObject({ skipped: [{ name: "sandbox.create", why: "no crun here" }] })
+    expect(toJson({ machine, outcomes })).toMatchObject({ skipped: [{ name: "sandbox.create", why: "no crun here" }] })
   })
 
   test("the machine is described", async () => {
@@ -151,7 +163,7 @@ describe("output", () => {
   })
 
   test("the table shows misses and says why something was skipped", async () => {
-    const table = toTable(await describeMachine(home), outcomes)
+    const table = toTable({ machine: await describeMachine(home), outcomes })
     expect(table).toMatch(/frame\.throughput +MB\/s ↑ +3 +120 .* 0\.30 +ratio ≥ 0\.5 +MISSED/)
     expect(table).toContain("sandbox.create  skipped: no crun here")
   })

@@ -13,7 +13,7 @@ export interface Result extends Summary {
 
 const defaultSamples: Amount = { full: 200, quick: 20 }
 /** What one metric may take: figures that nobody waits for are not measured again. */
-const patienceMs: Amount = { full: 60_000, quick: 6_000 }
+const patienceMs: Amount = { full: 10_000, quick: 6_000 }
 /** Compilers and caches settle in the first tenth, and not in less than this. */
 const warmupShare = 0.1
 const warmupMs: Amount = { full: 2_000, quick: 700 }
@@ -28,6 +28,7 @@ export async function measure(metric: Metric, context: Context, onProgress: Prog
   const wanted = (metric.samples ?? defaultSamples)[size]
   const perTurn = metric.perTurn ?? 1
   const turns = Math.ceil(wanted / perTurn)
+  const patience = context.patienceMs ?? patienceMs[size]
   const started = performance.now()
   const elapsed = (): number => performance.now() - started
   // What is measured once is measured cold.
@@ -41,7 +42,7 @@ export async function measure(metric: Metric, context: Context, onProgress: Prog
   const theirs: number[] = []
   for (let turn = 0; turn < turns; turn++) {
     context.signal.throwIfAborted()
-    if (turn >= turnsMin && elapsed() > patienceMs[size]) break
+    if (turn >= turnsMin && elapsed() > patience) break
     const sampled = await sampleBoth(prepared, perTurn)
     ours.push(...sampled.ours)
     theirs.push(...sampled.theirs)

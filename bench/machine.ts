@@ -5,6 +5,9 @@ import { promisify } from "node:util"
 
 /** Where the figures come from: without it they mean nothing. */
 export interface Machine {
+  /** The day it was measured, and what was: the commit, with a + where files differed from it. */
+  readonly date: string
+  readonly commit: string
   readonly cpu: string
   readonly cores: number
   readonly memoryMB: number
@@ -20,6 +23,8 @@ export interface Machine {
 
 export async function describeMachine(dataFolder: string): Promise<Machine> {
   return {
+    date: new Date().toISOString().slice(0, 10),
+    commit: await commitHere(),
     cpu: cpus()[0]?.model.trim() ?? "unknown",
     cores: cpus().length,
     memoryMB: Math.round(totalmem() / 1_000_000),
@@ -32,12 +37,22 @@ export async function describeMachine(dataFolder: string): Promise<Machine> {
 }
 
 async function crunVersion(): Promise<string | null> {
-  try {
-    const { stdout } = await promisify(execFile)("crun", ["--version"])
-    return /crun version (\S+)/.exec(stdout)?.[1] ?? null
-  } catch {
-    return null
-  }
+  const said = await saidBy("crun", ["--version"])
+  return /crun version (\S+)/.exec(said)?.[1] ?? null
+}
+
+async function commitHere(): Promise<string> {
+  const commit = (await saidBy("git", ["rev-parse", "--short=12", "HEAD"])).trim()
+  const changed = (await saidBy("git", ["status", "--porcelain", "--untracked-files=no"])).trim()
+  return commit === "" ? "unknown" : `${commit}${changed === "" ? "" : "+"}`
+}
+
+/** What a program printed; nothing where there is none. */
+async function saidBy(program: string, args: readonly string[]): Promise<string> {
+  return await promisify(execFile)(program, args).then(
+    ({ stdout }) => stdout,
+    () => "",
+  )
 }
 
 /** The type of the mount that is nearest above the folder; of two on the same point, the later one is on top. */

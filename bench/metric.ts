@@ -19,6 +19,8 @@ export interface Context {
   readonly scope: Scope
   readonly signal: AbortSignal
   readonly isQuick: boolean
+  /** What sampling may take at most; the harness knows when nothing is said. */
+  readonly patienceMs?: number | undefined
   /** Starts `bench/peers/NAME.ts` in a process of its own; resolves with its socket once it listens. */
   peer(name: string): Promise<string>
   /** This machine cannot measure that. The reason is shown in place of a figure. */

@@ -19,6 +19,6 @@ test("a bar for each that has a goal, on the side where it belongs", () => {
   expect(svg).toContain("0.50 × the goal")
   expect(svg).toContain("2.00 × the goal")
   expect(svg).not.toContain("without")
-  expect(svg.match(/#2a8a5a/g)).toHaveLength(1)
-  expect(svg.match(/#c04040/g)).toHaveLength(1)
+  expect(svg.match(/class="met"/g)).toHaveLength(1)
+  expect(svg.match(/class="missed"/g)).toHaveLength(1)
 })

@@ -1,4 +1,5 @@
 import type { Result } from "./harness.ts"
+import { bar, label, picture, stroke } from "./svg.ts"
 
 const rowPx = 22
 const labelPx = 210
@@ -7,11 +8,13 @@ const figurePx = 150
 /** From a hundredth of a goal to a hundred times. */
 const decades = 2
 
-/** How far from its goal: 1 is the goal, less is better, whichever way the metric counts. */
+/** How far from its goal: 1 is the goal, less is better, whichever way the metric counts; of several goals, the one that is farthest. */
 export function distanceOf({ goal, ratio, p50 }: Result): number | undefined {
-  if (goal?.ratioMax !== undefined && ratio !== null) return ratio / goal.ratioMax
-  if (goal?.ratioMin !== undefined && ratio !== null) return goal.ratioMin / ratio
-  return goal?.p50Max === undefined ? undefined : p50 / goal.p50Max
+  const distances: number[] = []
+  if (goal?.ratioMax !== undefined && ratio !== null) distances.push(ratio / goal.ratioMax)
+  if (goal?.ratioMin !== undefined && ratio !== null) distances.push(goal.ratioMin / ratio)
+  if (goal?.p50Max !== undefined) distances.push(p50 / goal.p50Max)
+  return distances.length === 0 ? undefined : Math.max(...distances)
 }
 
 /** Every metric that has a goal as a bar: left of the line it is met. */
@@ -22,25 +25,22 @@ export function toPlot(results: readonly Result[]): string {
   })
   const height = (rows.length + 1) * rowPx
   const goalX = xOf(1)
-  return [
-    `<svg xmlns="http://www.w3.org/2000/svg" width="${labelPx + plotPx + figurePx}" height="${height}" font-family="sans-serif" font-size="12">`,
-    `<rect width="100%" height="100%" fill="white"/>`,
+  return picture("How far each metric is from its goal", { width: labelPx + plotPx + figurePx, height }, [
     ...rows.map(({ name, distance }, index) => barOf(name, distance, index * rowPx)),
-    `<line x1="${goalX}" x2="${goalX}" y1="0" y2="${height - rowPx}" stroke="#333"/>`,
-    `<text x="${goalX}" y="${height - 7}" text-anchor="middle" fill="#333">goal</text>`,
-    "</svg>\n",
-  ].join("\n")
+    stroke("axis", [goalX, 0], [goalX, height - rowPx]),
+    label("better", [xOf(0.01), height - 7], { look: "faint" }),
+    label("goal", [goalX, height - 7], { anchor: "middle" }),
+    label("worse", [xOf(100), height - 7], { look: "faint", anchor: "end" }),
+  ])
 }
 
 function barOf(name: string, distance: number, y: number): string {
   const [from, to] = [xOf(1), xOf(distance)]
   const [x, width] = [Math.min(from, to), Math.abs(to - from)]
-  const colour = distance <= 1 ? "#2a8a5a" : "#c04040"
-  const text = `y="${y + 15}" fill="#111"`
   return [
-    `<text x="${labelPx - 8}" ${text} text-anchor="end">${name}</text>`,
-    `<rect x="${x.toFixed(1)}" y="${y + 4}" width="${width.toFixed(1)}" height="${rowPx - 8}" fill="${colour}"/>`,
-    `<text x="${labelPx + plotPx + 8}" ${text}>${distance.toFixed(2)} × the goal</text>`,
+    label(name, [labelPx - 8, y + 15], { anchor: "end" }),
+    bar(distance <= 1 ? "met" : "missed", [x, y + 4], { width, height: rowPx - 8 }),
+    label(`${distance.toFixed(2)} × the goal`, [labelPx + plotPx + 8, y + 15]),
   ].join("\n")
 }
 

@@ -2,7 +2,7 @@
 const logEveryMs = 5_000
 
 /** Shows how far a metric is: on a terminal in one line that changes, elsewhere in a line now and then. On stderr, so that the table stays clean. */
-export function progressOf(name: string): { step(done: number, wanted: number): void; end(): void } {
+export function progressOf(name: string): { step(done: number, wanted: number): void; end(seconds: number): void } {
   const { stderr } = process
   let saidAt = performance.now()
   if (!stderr.isTTY) stderr.write(`measuring ${name} …\n`)
@@ -13,8 +13,8 @@ export function progressOf(name: string): { step(done: number, wanted: number): 
       saidAt = now
       stderr.write(stderr.isTTY ? `\r\u001b[K${name}  ${done}/${wanted}` : `  … ${name}, ${done} of ${wanted}\n`)
     },
-    end() {
-      if (stderr.isTTY) stderr.write("\r\u001b[K")
+    end(seconds) {
+      stderr.write(stderr.isTTY ? "\r\u001b[K" : `  ${name} took ${seconds.toFixed(1)} s\n`)
     },
   }
 }

@@ -49,6 +49,16 @@ export function crunConfig(stock: Stock, cgroupsPath: string, args: readonly str
   }
 }
 
+/** One of many, each in a bundle of its own: the root is where the layers are. */
+export function crowdConfig(stock: Stock, cgroupsPath: string, args: readonly string[]): object {
+  return { ...crunConfig(stock, cgroupsPath, args), root: { path: "/mnt/bundle/root", readonly: false } }
+}
+
+/** Says on fd 10 which process it made, and is that process itself: nothing waits beside it. */
+export function bwrapIdleArguments(stock: Stock, args: readonly string[]): readonly string[] {
+  return [...bwrapArguments(stock).slice(0, -1), "--as-pid-1", "--info-fd", "10", ...args]
+}
+
 /** The same root, mounts, masks and namespaces for bwrap. It maps one id only, and its /dev is its own. */
 export function bwrapArguments(stock: Stock): readonly string[] {
   const { linux, hostname } = plainConfig(stock)

@@ -11,6 +11,7 @@ interface WorkbenchOptions {
   readonly peers: string
   readonly signal: AbortSignal
   readonly isQuick: boolean
+  readonly patienceMs?: number | undefined
 }
 
 /** Why a metric gives no figure here. */
@@ -27,6 +28,7 @@ export async function withWorkbench<T>(options: WorkbenchOptions, work: (context
     scope,
     signal: options.signal,
     isQuick: options.isQuick,
+    patienceMs: options.patienceMs,
     peer: (name) => startPeer(name, { programs: options.peers, folder, scope }),
     skip(why) {
       throw new Skipped(why)

@@ -36,6 +36,24 @@ char *slurp(const char *file, size_t *size)
 	return text;
 }
 
+char *numbered(const char *text, int number)
+{
+	size_t room = strlen(text) * 6 + 1;
+	char *whole = calloc(1, room), *at = whole;
+	for (const char *mark; (mark = strstr(text, "@@")); text = mark + 2)
+		at += snprintf(at, room - (size_t)(at - whole), "%.*s%d", (int)(mark - text), text, number);
+	snprintf(at, room - (size_t)(at - whole), "%s", text);
+	return whole;
+}
+
+void words_read(const char *file, char **words)
+{
+	size_t size, count = 0;
+	char *text = slurp(file, &size);
+	for (char *word = text; word < text + size && count < WORDS_MOST - 1; word += strlen(word) + 1)
+		words[count++] = word;
+}
+
 void be_child(void)
 {
 	is_child = true;
@@ -88,7 +106,7 @@ void wait_for(pid_t pid)
 	}
 }
 
-void run(char *const *arguments, const struct steps *before)
+pid_t begin(char *const *arguments, const struct steps *before)
 {
 	pid_t pid = fork();
 	if (pid < 0)
@@ -104,5 +122,10 @@ void run(char *const *arguments, const struct steps *before)
 		execv(arguments[0], arguments);
 		fail(arguments[0]);
 	}
-	wait_for(pid);
+	return pid;
+}
+
+void run(char *const *arguments, const struct steps *before)
+{
+	wait_for(begin(arguments, before));
 }

@@ -4,6 +4,7 @@
 #include "baseline.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
@@ -17,7 +18,7 @@
 #include <unistd.h>
 
 static struct steps *layers, *unlayer, *cgroup, *uncgroup, *join;
-static char *bwrap[256];
+static char *bwrap[WORDS_MOST];
 static const char *folder, *parent;
 static int rounds;
 
@@ -30,6 +31,17 @@ static void next_round(void)
 	snprintf(path, sizeof path, "%s/rounds/%d", folder, ++rounds);
 	if (mkdir(path, 0700) < 0 || chdir(path) < 0)
 		fail(path);
+}
+
+void layers_up(void)
+{
+	next_round();
+	steps_do(layers);
+}
+
+void layers_down(void)
+{
+	steps_do(unlayer);
 }
 
 static uint64_t by_crun(void)
@@ -74,6 +86,13 @@ static uint64_t by_bwrap(void)
 	steps_do(uncgroup);
 	steps_do(unlayer);
 	return end - start;
+}
+
+static uint64_t by_bwrap_cycle(void)
+{
+	uint64_t start = now_us();
+	by_bwrap();
+	return now_us() - start;
 }
 
 static uint64_t by_floor(void)
@@ -142,28 +161,37 @@ static void kill_members(const char *group)
 		fclose(list);
 }
 
-/* crun makes its group in every hierarchy there is, and leaves the parent. */
+static void end_group(const char *path)
+{
+	kill_members(path);
+	for (int tries = 0; rmdir(path) < 0 && errno != ENOENT && tries < 2000; tries++) {
+		while (waitpid(-1, NULL, WNOHANG) > 0)
+			;
+		usleep(500);
+	}
+}
+
+/* Runtimes make their groups in every hierarchy there is, and leave the parent. */
 static void sweep(void)
 {
-	static const char *const names[] = {"one", "stock", "."};
 	DIR *hierarchies = opendir("/sys/fs/cgroup");
-	struct dirent *entry;
-	while (hierarchies && (entry = readdir(hierarchies)))
-		for (size_t i = 0; i < 3; i++) {
-			char path[500];
-			if (!strcmp(entry->d_name, ".."))
-				continue;
-			snprintf(path, sizeof path, "/sys/fs/cgroup/%s/%s%s%s", entry->d_name, parent, i < 2 ? "/" : "", i < 2 ? names[i] : "");
-			struct stat is;
-			if (stat(path, &is) < 0)
-				continue;
-			kill_members(path);
-			for (int tries = 0; rmdir(path) < 0 && tries < 2000; tries++) {
-				while (waitpid(-1, NULL, WNOHANG) > 0)
-					;
-				usleep(500);
+	struct dirent *entry, *below;
+	while (hierarchies && (entry = readdir(hierarchies))) {
+		char path[400], group[700];
+		if (!strcmp(entry->d_name, ".."))
+			continue;
+		snprintf(path, sizeof path, "/sys/fs/cgroup/%s/%s", entry->d_name, parent);
+		DIR *groups = opendir(path);
+		if (!groups)
+			continue;
+		while ((below = readdir(groups)))
+			if (below->d_type == DT_DIR && below->d_name[0] != '.') {
+				snprintf(group, sizeof group, "%s/%s", path, below->d_name);
+				end_group(group);
 			}
-		}
+		closedir(groups);
+		end_group(path);
+	}
 	if (hierarchies)
 		closedir(hierarchies);
 }
@@ -177,8 +205,8 @@ static void enter(const char *init)
 	umount2("/sys/fs/cgroup/unified", MNT_DETACH);
 	if (mount("stage", "/mnt", "tmpfs", MS_NOSUID | MS_NODEV, "mode=755") < 0)
 		fail("stage");
-	static const char *const folders[] = {"/mnt/bundle", "/mnt/bundle/root", "/mnt/state", "/mnt/etc"}, *const files[] = {"init", "pid1", "seccomp.bpf", "bundle/config.json", "bundle/idle.json"};
-	for (size_t i = 0; i < 4; i++)
+	static const char *const folders[] = {"/mnt/bundle", "/mnt/bundle/root", "/mnt/state", "/mnt/etc", "/mnt/crowd"}, *const files[] = {"init", "pid1", "seccomp.bpf", "bundle/config.json", "bundle/idle.json"};
+	for (size_t i = 0; i < 5; i++)
 		mkdir(folders[i], 0755);
 	const char *sources[] = {init, "program", "seccomp.bpf", "config.json", "idle.json"};
 	for (size_t i = 0; i < 5; i++) {
@@ -200,10 +228,8 @@ static void read_all(void)
 	uncgroup = steps_read("uncgroup");
 	join = steps_read("cgroup.join");
 	floor_read();
-	size_t size, count = 0;
-	char *text = slurp("bwrap", &size);
-	for (char *word = text; word < text + size && count < 255; word += strlen(word) + 1)
-		bwrap[count++] = word;
+	words_read("bwrap", bwrap);
+	crowd_read();
 	mkdir("rounds", 0700);
 }
 
@@ -212,7 +238,10 @@ int main(int count, char **arguments)
 	static const struct {
 		const char *name;
 		uint64_t (*take)(void);
-	} ways[] = {{"crun run", by_crun}, {"crun delete", by_crun_delete}, {"bwrap", by_bwrap}, {"floor", by_floor}, {"true", by_fork}, {"pipe to cat", by_pipe}};
+	} ways[] = {{"crun run", by_crun}, {"crun delete", by_crun_delete}, {"bwrap", by_bwrap}, {"floor", by_floor}, {"true", by_fork}, {"pipe to cat", by_pipe},
+		{"crun cycle", crun_cycle}, {"crun start", crun_start}, {"crun exec", crun_exec}, {"crun stop", crun_stop},
+		{"runc cycle", runc_cycle}, {"runc start", runc_start}, {"runc exec", runc_exec}, {"runc stop", runc_stop},
+		{"bwrap cycle", by_bwrap_cycle}, {"bwrap start", bwrap_start}, {"bwrap exec", bwrap_exec}, {"bwrap stop", bwrap_stop}};
 	if (count == 2 && !strcmp(arguments[1], "--pid1"))
 		return floor_pid1();
 	if (count != 4 || chdir(arguments[1]) < 0)

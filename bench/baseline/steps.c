@@ -18,10 +18,10 @@ struct steps {
 };
 
 /* One act per line, words between tabs. */
-struct steps *steps_read(const char *file)
+static struct steps *parse(const char *file, char *text)
 {
 	struct steps *steps = calloc(1, sizeof *steps);
-	char *text = slurp(file, NULL), *line;
+	char *line;
 	while ((line = strsep(&text, "\n")) && *line) {
 		if (steps->count == STEPS)
 			fail(file);
@@ -30,6 +30,18 @@ struct steps *steps_read(const char *file)
 			words[i] = (word = strsep(&line, "\t")) ? word : "";
 	}
 	return steps;
+}
+
+struct steps *steps_read(const char *file)
+{
+	return parse(file, slurp(file, NULL));
+}
+
+struct steps *steps_read_numbered(const char *file, int number)
+{
+	char *text = slurp(file, NULL), *whole = numbered(text, number);
+	free(text);
+	return parse(file, whole);
 }
 
 static int put(const char *path, const char *text, int flags)

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises"
 import { defineMetric } from "../metric.ts"
-import { availableBytes, memoryOf, type SandboxMemory } from "../sandbox-memory.ts"
+import { availableBytes, memoryOf, sumOf } from "../sandbox-memory.ts"
 import { Sandboxes } from "../sandboxes.ts"
 
 /** Long enough for what starting them has freed to be given back. */
@@ -28,15 +28,10 @@ export const metric = defineMetric({
     const running = await sandboxes.createMany(count)
     await sleep(settleMs)
     const machine = before - availableBytes()
-    const total = sum(await Promise.all(running.map(memoryOf)))
+    const total = sumOf(await Promise.all(running.map(memoryOf)))
     const each = (bytes: number): string => (bytes / count / 1_000_000).toFixed(3)
     const parts = `private ${each(total.own)}, kernel ${each(total.kernel)}, group ${each(total.group)}`
     process.stderr.write(`  ${count} sandboxes, MB each: ${parts}; from MemAvailable ${each(machine)}\n`)
     return (total.own + total.kernel) / count / 1_000_000
   },
 })
-
-function sum(all: readonly SandboxMemory[]): SandboxMemory {
-  const of = (part: keyof SandboxMemory): number => all.reduce((total, one) => total + one[part], 0)
-  return { own: of("own"), kernel: of("kernel"), group: of("group") }
-}

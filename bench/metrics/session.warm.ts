@@ -20,17 +20,8 @@ export const metric = defineMetric({
     })
     if (made.acquireSource !== "pool") throw new Error("the pool was empty")
     await runner.delete(made.id)
-    await settled(runner)
+    await runner.poolFull()
     return ms
   },
   baseline: { name: "the command alone", run: ({ runner, id }) => elapsedMs(() => runner.execTrue(id)) },
 })
-
-/** Until the pool is full again: filling it is not what is measured. */
-async function settled(runner: Runner): Promise<void> {
-  for (;;) {
-    const { pools } = await runner.call("pool.list", {})
-    if (pools.every(({ ready, wanted }) => ready >= wanted)) return
-    await new Promise((resolve) => setTimeout(resolve, 5))
-  }
-}
