@@ -4,7 +4,7 @@ import { newId } from "@warren/base/id.ts"
 import type { Answer } from "@warren/protocol/contract.ts"
 import type { Plane, Talk } from "../runner/talk.ts"
 import { noSession, session } from "./facts.ts"
-import type { Chapter, Fact, Step } from "./story.ts"
+import type { Chapter, Fact, Facts, Step } from "./story.ts"
 
 type Message = Answer<Plane, "chat.messages">["items"][number]
 
@@ -16,27 +16,35 @@ const steps = [
   { text: end, pieces: 2 },
 ]
 const script = `[[script:${JSON.stringify({ steps })}]]`
+/** Goes on until somebody has had enough, or for a minute. */
+const longSteps = [{ text: words, pieces: 60, delayMs: 1_000 }, ...steps.slice(1)]
+const longScript = `[[script:${JSON.stringify({ steps: longSteps })}]]`
 const lookAgainMs = 20
 const anything: Fact = async () => undefined
+const nothingSaid = { agent: anything, said: anything, answers: anything, unwanted: anything }
 
 interface Hardship {
   /** For the supervisor, which is in the sandbox. */
   readonly env: Readonly<Record<string, string>>
   /** Turns that may end otherwise than the agent ended them. */
   readonly lossesMax: number
+  /** Looks into the sandbox when everything is answered. */
+  look?(talk: Talk, session: string): Promise<void>
 }
 
-/** An agent, and three things said to it. Names begin with `p`. */
-export function agentChapter(p: string, { env, lossesMax }: Hardship): Chapter {
+/** An agent, three things said to it that it answers, and two that nobody wants any more. Names begin with `p`. */
+export function agentChapter(p: string, { env, lossesMax, look }: Hardship): Chapter {
   const name = `${p}g`
-  const ids = [newId("msg"), newId("msg"), newId("msg")]
-  const prompt = (n: number): Step => ({
+  const ids = Array.from({ length: 5 }, () => newId("msg"))
+  const [wanted, unwanted] = [ids.slice(0, 3), ids.slice(3)]
+  const prompt = (n: number, text: string, also: Facts = {}): Step => ({
     name: `prompt ${n + 1}`,
-    act: (talk) => talk.call("agent.prompt", { session: name, text: script, messageId: ids[n] }),
+    act: (talk) => talk.call("agent.prompt", { session: name, text, messageId: ids[n] }),
     // The same words with the same id are the same prompt.
     isRepeated: true,
-    after: { said: said(name, ids.slice(0, n + 1)) },
+    after: { said: said(name, ids.slice(0, n + 1)), ...also },
   })
+  const ends = lossesMax > 0 ? ["canceled", "end_turn", "lost"] : ["canceled", "end_turn"]
   const all: Step[] = [
     {
       name: "create",
@@ -48,22 +56,30 @@ export function agentChapter(p: string, { env, lossesMax }: Hardship): Chapter {
       act: (talk) => talk.call("agent.start", { session: name, spec: { adapter: "scripted" } }),
       after: { agent: hasAgent(name, true) },
     },
-    prompt(0),
-    prompt(1),
-    prompt(2),
-    { name: "answers", act: (talk) => settled(talk, name), after: { answers: answered(name, ids, lossesMax) } },
+    ...[0, 1, 2].map((n) => prompt(n, script)),
+    { name: "answers", act: (talk) => settled(talk, name), after: { answers: answered(name, wanted, lossesMax) } },
+    ...[3, 4].map((n) => prompt(n, longScript, { answers: answered(name, wanted, lossesMax, unwanted) })),
+    {
+      name: "abort",
+      act: async (talk) => {
+        await begun(talk, name, unwanted[0])
+        await talk.call("agent.abort", { session: name, queued: true })
+        await settled(talk, name)
+      },
+      isRepeated: true,
+      after: { unwanted: endedAs(name, unwanted, ends) },
+    },
+    { name: "look", act: async (talk) => look?.(talk, name), after: {} },
     {
       name: "delete",
       act: (talk) => talk.call("session.delete", { id: name }),
-      after: { [`session:${name}`]: noSession(name), agent: anything, said: anything, answers: anything },
-      between: { [`session:${name}`]: session(name, ["stopped"]) },
+      after: { [`session:${name}`]: noSession(name), ...nothingSaid },
     },
   ]
   const first = {
     [`session:${name}`]: noSession(name),
+    ...nothingSaid,
     agent: hasAgent(name, false),
-    said: anything,
-    answers: anything,
   }
   return { name: "agent", first, steps: all }
 }
@@ -74,6 +90,12 @@ async function settled(talk: Talk, name: string): Promise<void> {
     if (prompts.length === 0 && status === "idle") return
     await pause(lookAgainMs)
   }
+}
+
+/** Until it is being answered, or has been: what was passed on the way to it is the same each time. */
+async function begun(talk: Talk, name: string, id: string | undefined): Promise<void> {
+  while (!(await messagesOf(talk, name)).some(({ role, promptId }) => role === "assistant" && promptId === id))
+    await pause(lookAgainMs)
 }
 
 /** A session without one says so, and so does one that is not there. */
@@ -101,10 +123,21 @@ function said(name: string, ids: readonly string[]): Fact {
   }
 }
 
-/** One answer to each, in order: whole, or a beginning with the reason why. */
-function answered(name: string, ids: readonly string[], lossesMax: number): Fact {
+/** Each has one end, with one of these reasons. In which order they end is nobody's promise. */
+function endedAs(name: string, ids: readonly string[], reasons: readonly string[]): Fact {
   return async (talk) => {
-    const answers = (await messagesOf(talk, name)).filter(({ role }) => role === "assistant")
+    const all = await messagesOf(talk, name)
+    const ends = ids.map((id) => all.filter(({ role, promptId }) => role === "assistant" && promptId === id))
+    const wrong = ends.find((some) => some.length !== 1 || !reasons.includes(some[0]?.reason ?? ""))
+    return wrong && `one that nobody wanted has the ends ${wrong.map(({ reason }) => reason).join()}`
+  }
+}
+
+/** One answer to each, in order: whole, or a beginning with the reason why. What is said to `others` is looked at elsewhere. */
+function answered(name: string, ids: readonly string[], lossesMax: number, others: readonly string[] = []): Fact {
+  return async (talk) => {
+    const all = (await messagesOf(talk, name)).filter(({ role }) => role === "assistant")
+    const answers = all.filter(({ promptId }) => !others.includes(promptId ?? ""))
     const order = answers.map(({ promptId }) => promptId)
     if (order.join() !== ids.join()) return `answered were ${order.join()}, not ${ids.join()}`
     const wrong = answers.map(flawOf).find((flaw) => flaw !== undefined)

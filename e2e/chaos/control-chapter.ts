@@ -58,6 +58,16 @@ export function controlChapter(p: string): Chapter<ControlDoor> {
       after: { token: tokens(p, 0), use: opens(() => cast.token, 401) },
     },
     {
+      name: "another user",
+      act: (door) => door.post("/v1/users", { name: `${p}-eve` }),
+      after: { eve: users(`${p}-eve`, 1) },
+    },
+    {
+      name: "the other user gone",
+      act: (door) => door.delete(`/v1/users/${p}-eve`),
+      after: { eve: users(`${p}-eve`, 0) },
+    },
+    {
       name: "user gone",
       act: (door) => door.delete(`/v1/users/${name}`),
       after: { user: users(name, 0), signed: users(name, 0) },
@@ -68,9 +78,9 @@ export function controlChapter(p: string): Chapter<ControlDoor> {
     token: tokens(p, 0),
     use: anything,
     invite: invites(name, 0),
-    ...{ code: anything, user: users(name, 0), signed: anything },
+    ...{ code: anything, user: users(name, 0), signed: anything, eve: users(`${p}-eve`, 0), begin: beginsAt(1) },
   }
-  return { name: "control", first, steps: [...steps, ...audited()] }
+  return { name: "control", first, steps: [...steps, truncated, ...audited()] }
 }
 
 /** The log is whole, whatever happened: nothing of it is gone, doubled or in another order. */
@@ -84,6 +94,20 @@ function audited(): Step<ControlDoor>[] {
     if (words !== undefined) throw new Fault("internal", words)
   }
   return [{ name: "audit", act, after: { audit: isWhole } }]
+}
+
+/** What is old is forgotten; that it is whole is looked at afterwards. */
+const truncated: Step<ControlDoor> = {
+  name: "truncate",
+  act: (door) => door.post("/v1/audit/truncate", { seq: 2 }),
+  after: { begin: beginsAt(3) },
+}
+
+function beginsAt(seq: number): ControlFact {
+  return async (door) => {
+    const [first] = await door.items("/v1/audit?limit=1")
+    return first === undefined || first["seq"] === seq ? undefined : `it begins with ${String(first["seq"])}`
+  }
 }
 
 function tokens(label: string, count: number): ControlFact {

@@ -38,6 +38,8 @@ async function inside(talk: Talk, name: string, { files = {}, program }: Wanted)
   }
   if (!program) return undefined
   const { pid, said } = program()
+  // It may go on; but whoever was not told of it has none.
+  if (pid === 0) return "nobody was told of its program"
   const { isRunning } = await talk.call("process.status", { session: name, pid })
   if (!isRunning) return `its program ${pid} has ended`
   const { text } = await talk.call("process.readStdout", { session: name, pid, waitMs: 5_000, limit: said.length })

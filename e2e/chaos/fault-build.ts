@@ -28,7 +28,7 @@ export class FaultBuild implements Disposable {
       // Copies: our programs refuse to be reached through a link, and whoever builds anew meanwhile takes nothing away.
       cpSync(dist, folder, { recursive: true })
       symlinkSync(join(top, "node_modules"), join(folder, "node_modules"))
-      for (const name of names) await bundle(join(top, programs[name] ?? ""), join(folder, `${name}.js`))
+      await buildInto(folder, ...names)
       return built
     } catch (failure) {
       built[Symbol.dispose]()
@@ -39,6 +39,11 @@ export class FaultBuild implements Disposable {
   [Symbol.dispose](): void {
     rmSync(this.folder, { recursive: true, force: true })
   }
+}
+
+/** In the place of what ships. */
+export async function buildInto(folder: string, ...names: (keyof typeof programs)[]): Promise<void> {
+  for (const name of names) await bundle(join(top, programs[name] ?? ""), join(folder, `${name}.js`))
 }
 
 async function bundle(input: string, file: string): Promise<void> {

@@ -59,7 +59,6 @@ export function goodsChapter(p: string): Chapter {
       name: "delete the session of it",
       act: (talk) => talk.call("session.delete", { id: i }),
       after: { [`session:${i}`]: noSession(i) },
-      between: { [`session:${i}`]: session(i, ["stopped"]) },
     },
     {
       name: "secret",
@@ -75,7 +74,6 @@ export function goodsChapter(p: string): Chapter {
       name: "delete the session",
       act: (talk) => talk.call("session.delete", { id: s }),
       after: { [`session:${s}`]: noSession(s), [`tunnel:${tunnel}`]: listed("tunnel", tunnel, false) },
-      between: { [`session:${s}`]: session(s, ["stopped"]) },
     },
     {
       name: "delete the image",

@@ -126,7 +126,6 @@ export function sessionsChapter(p: string): Chapter {
       name: `delete ${name.slice(p.length)}`,
       act: (talk) => talk.call("session.delete", { id: name }),
       after: { [`session:${name}`]: noSession(name) },
-      between: { [`session:${name}`]: session(name, ["stopped"]) },
     })),
   ]
   const first = {

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from "node:timers/promises"
 import { Fault } from "@warren/base/fault.ts"
 import type { Talk } from "../runner/talk.ts"
 
@@ -23,6 +24,10 @@ export interface Chapter<W = Talk> {
   readonly first: Facts<W>
   readonly steps: readonly Step<W>[]
 }
+
+/** What came to a halt on its way is finished without anybody asking: that takes a moment. */
+const triesMax = 200
+const lookAgainMs = 50
 
 /** Whether all are as said; what is not. */
 async function unlike<W>(talk: W, facts: Iterable<readonly [string, Fact<W>]>): Promise<string[]> {
@@ -96,8 +101,16 @@ export class Story<W = Talk> {
     return []
   }
 
-  /** Or what is half of it. */
-  async #hasHappened(talk: W, { name, after, between }: Step<W>): Promise<boolean | string[]> {
+  /** Or what is half of it, and stays so. */
+  async #hasHappened(talk: W, step: Step<W>): Promise<boolean | string[]> {
+    for (let tries = 0; ; tries++) {
+      const found = await this.#foundOf(talk, step)
+      if (!Array.isArray(found) || tries === triesMax) return found
+      await pause(lookAgainMs)
+    }
+  }
+
+  async #foundOf(talk: W, { name, after, between }: Step<W>): Promise<boolean | string[]> {
     const asAfter = await unlike(talk, Object.entries(after))
     if (asAfter.length === 0) return true
     const asBefore = await unlike(

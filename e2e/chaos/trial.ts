@@ -4,8 +4,8 @@ import { join } from "node:path"
 import { setTimeout as pause } from "node:timers/promises"
 import type { Home } from "../runner/home.ts"
 import { Runner } from "../runner/runner.ts"
+import { faultOf } from "./cases.ts"
 import { strangers } from "./facts.ts"
-import { remains } from "./remains.ts"
 import { Story, type Chapter } from "./story.ts"
 
 /** Where a program dies, at which pass; or where what is under way fails. */
@@ -26,6 +26,17 @@ export interface Told {
 }
 
 const pool = { WARREN_POOL_LEAST: "1", WARREN_POOL_MB: "2" }
+
+/** Where a chapter is lived. */
+export interface Place {
+  readonly home: Home
+  /** The folder with what was built with failpoints. */
+  readonly programs: string
+  /** For the runner. */
+  readonly env?: NodeJS.ProcessEnv
+  /** What lies about and belongs to nothing that is written down. */
+  remains(): Promise<string[]>
+}
 
 /** Where a program writes down that it was struck. */
 class Mark implements Disposable {
@@ -55,17 +66,15 @@ class Mark implements Disposable {
  * day goes on to its end, and nothing is left that is not written down.
  */
 export class Trial {
-  readonly #home: Home
-  readonly #programs: string
+  readonly #place: Place
   readonly #story: Story
   readonly #wrong: string[] = []
   readonly #readyMs: number[] = []
   #struck = 0
   #cut: string | undefined
 
-  constructor(home: Home, programs: string, chapter: Chapter) {
-    this.#home = home
-    this.#programs = programs
+  constructor(place: Place, chapter: Chapter) {
+    this.#place = place
     this.#story = new Story(chapter)
   }
 
@@ -88,7 +97,7 @@ export class Trial {
 
   /** From a start to an end, whichever comes first: the chapter's or the process's. */
   async #life(mark: Mark, strike: Strike | undefined): Promise<void> {
-    const runner = await startStruck(this.#home, this.#programs, mark, strike)
+    const runner = await startStruck(this.#place, mark, strike)
     if (!runner) return
     try {
       this.#readyMs.push(runner.readyMs)
@@ -103,21 +112,31 @@ export class Trial {
 
   async #live(runner: Runner, mark: Mark, strike: Strike | undefined): Promise<void> {
     const hasFailed = strike?.deed === "error"
-    if (await this.#isWrong(runner, hasFailed)) return
-    for (;;) {
+    const isOver = async (): Promise<boolean> => {
+      const flaws = await this.#flaws(runner, hasFailed)
+      // What works by itself may have been struck while everything was looked at: the next runner is looked at anew.
+      if (flaws.length > 0 && !hasFailed && mark.isStruck && (await hasDied(runner))) return true
+      this.#wrong.push(...flaws)
+      return this.#wrong.length > 0
+    }
+    if (await isOver()) return
+    for (let failures = 0; ; failures++) {
       const failure = await this.#story.live(runner.talk)
       if (failure) this.#cut ??= this.#story.step
       if (failure && !hasFailed && (await hasDied(runner))) return
-      if (failure && !mark.isStruck) this.#wrong.push(`${this.#story.step}: ${failure.code} ${failure.message}`)
-      if ((await this.#isWrong(runner, hasFailed)) || !failure) return
+      // One strike makes one thing fail.
+      if (failure && (failures > 0 || !mark.isStruck))
+        this.#wrong.push(`${this.#story.step}: ${failure.code} ${failure.message}`)
+      if ((await isOver()) || !failure) return
     }
   }
 
-  async #isWrong(runner: Runner, mayLeave: boolean): Promise<boolean> {
-    this.#wrong.push(...(await this.#story.settle(runner.talk)))
-    if (this.#wrong.length === 0) this.#wrong.push(...(await strangers(runner.talk, this.#story.subjects)))
-    if (this.#wrong.length === 0 && !mayLeave) this.#wrong.push(...(await remains(this.#home)))
-    return this.#wrong.length > 0
+  /** The first kind of thing that is not as it must be. */
+  async #flaws(runner: Runner, mayLeave: boolean): Promise<string[]> {
+    const unlike = await this.#story.settle(runner.talk)
+    if (unlike.length > 0) return unlike
+    const unknown = await strangers(runner.talk, this.#story.subjects)
+    return unknown.length > 0 || mayLeave ? unknown : this.#place.remains()
   }
 }
 
@@ -133,16 +152,10 @@ async function hasDied(runner: Runner): Promise<boolean> {
 }
 
 /** Undefined when it died while it started, as it was told to. */
-async function startStruck(
-  home: Home,
-  programs: string,
-  mark: Mark,
-  strike: Strike | undefined,
-): Promise<Runner | undefined> {
-  const fault = strike && [strike.name, strike.pass, ...(strike.deed ? [strike.deed] : [])].join(":")
-  const env = { ...pool, FAULT_FOLDER: mark.folder, ...(fault === undefined ? {} : { FAULT: fault }) }
+async function startStruck(place: Place, mark: Mark, strike: Strike | undefined): Promise<Runner | undefined> {
+  const env = { ...pool, ...place.env, FAULT_FOLDER: mark.folder, ...(strike ? { FAULT: faultOf(strike) } : {}) }
   try {
-    return await Runner.start(home, env, programs)
+    return await Runner.start(place.home, env, place.programs)
   } catch (failure) {
     if (mark.isStruck) return undefined
     throw failure

@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process"
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest"
 import { Asker, socketsAmong } from "./matrix/asker.ts"
 import { closedGateway } from "./matrix/gateways.ts"
@@ -207,6 +208,38 @@ describe.skipIf(process.getuid?.() !== 0)("every route × everybody", { timeout:
     expect(ports.filter(({ account, port }) => account !== machine.control || port !== machine.port)).toEqual([])
   })
 
+  test("nobody makes, moves or takes away what somebody's socket is found by", async () => {
+    const { machine, alice, bob } = people
+    const runs = machine.at("run")
+    const places = [runs, `${runs}/${alice.name}`, `/home/${alice.name}/.local/share/warren/runner/ipc`]
+    const names = ["control.sock", "gateway.sock", "rpc.sock", "launcher.sock", machine.name("carol"), alice.name]
+    const attempts = places.flatMap((place) =>
+      names.flatMap((name) => {
+        const at = `'${place}/${name}'`
+        return [
+          `mkdir ${at}.x`,
+          `ln -sf /tmp ${at}.x`,
+          `mv ${at} ${at}.x`,
+          `rm -rf ${at}`,
+          `chmod 777 ${at} '${place}'`,
+        ]
+      }),
+    )
+    const before = socketPlaces(runs)
+    for (const account of [bob.name, "daemon"]) {
+      const tried = attempts.map((attempt) => `if ${attempt} 2>/dev/null; then echo "${attempt}" >> $done; fi`)
+      const script = `done=$(mktemp); ${tried.join("; ")}; cat $done >&2; test ! -s $done; is=$?; rm $done; exit $is`
+      // Taking away what is not there succeeds, for anybody.
+      const succeeded = ((await machine.attempt(account, script)) ?? "")
+        .split("\n")
+        .filter((line) => line !== "" && !line.startsWith("rm -rf"))
+      expect([account, succeeded]).toEqual([account, []])
+      more += attempts.length
+    }
+    expect(socketPlaces(runs)).toEqual(before)
+    expect((await machine.ask("/v1/sessions", { token: alice.token })).status).toBe(200)
+  })
+
   test("every place of a gateway × everybody", async () => {
     const { asked, wrong } = await closedGateway(people)
     expect(wrong).toEqual([])
@@ -252,4 +285,9 @@ function steady(value: unknown): unknown {
   return JSON.parse(
     JSON.stringify(value, (key, one: unknown) => (/At$|cpu|idle|usedBytes/i.test(key) ? undefined : one)),
   )
+}
+
+/** With their kinds, owners and rights. */
+function socketPlaces(folder: string): string {
+  return execFileSync("find", [folder, "-printf", "%p %y %U:%G %m\\n"], { encoding: "utf8" })
 }

@@ -1,10 +1,12 @@
 // What is noted about files: extended attributes below a prefix, set as a whole and shown with entries.
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/xattr.h>
+#include <unistd.h>
 
 #include "file.h"
 #include "helper.h"
@@ -53,12 +55,21 @@ void marks_text(struct text *t, int dir, const char *leaf, mode_t mode) {
     free(names);
 }
 
-static void forget(struct helper *h, const char *path) {
+// By what is open, not by its name: where a sandbox has no root of its own it can open only what is its own, but could mark by name
+// whatever its user may write to. A file that may only be written to is opened for that.
+static int open_marked(struct helper *h, const char *path) {
+    int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    if (fd < 0 && errno == EACCES) fd = open(path, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    if (fd < 0) helper_fault(h, NULL, errno, "%s", strerror(errno));
+    return fd;
+}
+
+static void forget(struct helper *h, int fd) {
     char *names = malloc(NAMES_BYTES);
-    ssize_t n = names ? listxattr(path, names, NAMES_BYTES) : -1;
+    ssize_t n = names ? flistxattr(fd, names, NAMES_BYTES) : -1;
     if (n < 0) helper_fault(h, errno == ENOTSUP ? "unsupported" : NULL, errno, "%s", strerror(errno));
     for (ssize_t at = 0; at < n; at += (ssize_t)strlen(names + at) + 1)
-        if (starts(names + at)) removexattr(path, names + at);
+        if (starts(names + at)) fremovexattr(fd, names + at);
     free(names);
 }
 
@@ -67,16 +78,18 @@ static void mark_work(struct helper *h) {
     struct json values, key, value;
     take_prefix(h, request_string(h->request, "prefix"));
     if (!json_get(h->request->root, "values", &values) || !json_is(values, '{')) helper_fault(h, "invalid", 0, "bad field: values");
-    forget(h, path);
+    int fd = open_marked(h, path);
+    forget(h, fd);
     for (struct json_walk w = json_open(values); json_next(&w, &key, &value);) {
         char *name = json_string(key), *text = json_string(value), full[NAME_BYTES];
         if (!name || !text || snprintf(full, sizeof full, "%s%s", prefix, name) >= (int)sizeof full || strlen(text) > VALUE_BYTES)
             helper_fault(h, "invalid", 0, "bad field: values");
-        if (setxattr(path, full, text, strlen(text), 0) != 0)
+        if (fsetxattr(fd, full, text, strlen(text), 0) != 0)
             helper_fault(h, errno == ENOTSUP ? "unsupported" : errno == ENOSPC || errno == E2BIG ? "limit" : NULL, errno, "%s", strerror(errno));
         free(name);
         free(text);
     }
+    close(fd);
     helper_json(h, "{\"ev\":\"ok\"}");
 }
 

@@ -1,15 +1,8 @@
-/** One defence less in the text of a file. */
-export interface Cut {
-  readonly line: number
-  /** What was taken out. */
-  readonly what: string
-  readonly text: string
-}
+import { shapes, syntaxCuts, treeOf, type Cut, type Shape } from "./syntax-cuts.ts"
 
 /** What counts as a defence in a file, and is taken out one at a time. */
 export type Kind =
-  /** `if (…) throw …`, on one line or two. */
-  | "checks"
+  | Shape
   /** An element of a list that has a line of its own. */
   | "entries"
   /** A header that is set, yielded or kept in a record, on a line of its own. */
@@ -22,49 +15,44 @@ export type Kind =
   | "musts"
 
 const linePatterns: Readonly<Partial<Record<Kind, RegExp>>> = {
-  entries: /^\s+(?:"[^"]+"|\["[^"]+", "[^"]+"\]),$/,
+  entries: /^\s+(?:"[^"]+"|`[^`]+`|\["[^"]+", "[^"]+"\]|\[\/.*\/i?, "[^"]+"\]),$/,
   headers:
     /^\s+(?:(?:if \(.*\) )?yield \["|(?:if \(.*\) )?c\.header\("|head\.push\("|"[a-z-]+": ".*",$|\["[a-z-]+", "[^"]+"\],$)/,
-  rules: /^ {4}(?:iifname|oifname|meta|fib|ct|ip) .*$/,
+  rules: /^ {4}(?:iifname|oifname|meta|fib|ct|ip|\$\{onlyOurs) .*$/,
   musts: /^\s+must\(.*\)$/,
 }
 
 export function cutsOf(text: string, kinds: readonly Kind[]): readonly Cut[] {
-  const found = kinds.flatMap((kind) => {
-    if (kind === "checks") return checkCuts(text)
-    if (kind === "alternatives") return alternativeCuts(text)
-    return lineCuts(text, linePatterns[kind])
+  const byShape = syntaxCuts(text, kinds.filter(isShape))
+  const byLine = kinds.flatMap((kind) => {
+    if (isShape(kind)) return []
+    return kind === "alternatives" ? alternativeCuts(text) : lineCuts(text, linePatterns[kind])
   })
-  return [...new Map(found.map((cut) => [cut.text, cut])).values()]
+  const all = [...new Map([...byShape, ...byLine].map((cut) => [cut.text, cut])).values()]
+  // What does not even load any more is missed by everybody, and proves nothing.
+  return isCode(text) ? all.filter((cut) => isCode(cut.text)) : all
+}
+
+function isShape(kind: Kind): kind is Shape {
+  return kind in shapes
+}
+
+function isCode(text: string): boolean {
+  try {
+    treeOf(text)
+    return true
+  } catch {
+    return false
+  }
 }
 
 function lineCuts(text: string, pattern: RegExp | undefined): readonly Cut[] {
   const lines = text.split("\n")
-  return lines.flatMap((line, at) => (pattern?.test(line) ? [without(lines, at, 1, line.trim())] : []))
+  return lines.flatMap((line, at) => (pattern?.test(line) ? [without(lines, at)] : []))
 }
 
-function checkCuts(text: string): readonly Cut[] {
-  const lines = text.split("\n")
-  return lines.flatMap((line, at) => {
-    const next = lines[at + 1] ?? ""
-    if (/^\s*if \(.*\) throw .*[^({]$/.test(line)) return [without(lines, at, 1, line.trim())]
-    if (/^\s*if \(.*\)$/.test(line) && /^\s*throw .*[^({]$/.test(next)) {
-      return [without(lines, at, 2, `${line.trim()} ${next.trim()}`)]
-    }
-    if (/^\s*if \(.*\) \{$/.test(line) && /^\s*throw /.test(next)) return [never(lines, at)]
-    return []
-  })
-}
-
-/** A check with a block stays in place and is never met. */
-function never(lines: readonly string[], at: number): Cut {
-  const line = lines[at] ?? ""
-  const text = lines.with(at, line.replace("if (", "if (false && (").replace(/\) \{$/, ")) {")).join("\n")
-  return { line: at + 1, what: `${line.trim()} throw`, text }
-}
-
-function without(lines: readonly string[], at: number, count: number, what: string): Cut {
-  return { line: at + 1, what, text: lines.toSpliced(at, count).join("\n") }
+function without(lines: readonly string[], at: number): Cut {
+  return { line: at + 1, what: (lines[at] ?? "").trim(), text: lines.toSpliced(at, 1).join("\n") }
 }
 
 /** `/^(?:a|b|c)$/`: without a, without b, without c. */

@@ -1,17 +1,29 @@
 import type { Kind } from "./cuts.ts"
 
-/** A file of defences, and the cheapest tests that must miss each of them. */
+/** A file of defences, and the tests that must miss each of them: the cheapest first, the next only when it misses nothing. */
 export interface Target {
   readonly file: string
   readonly kinds: readonly Kind[]
   readonly tests: readonly string[]
-  /** What may be taken out without anybody noticing, and why. */
-  readonly held?: Readonly<Record<string, string>>
 }
 
+const drivers = "packages/drivers/src"
+const oci = `${drivers}/oci`
 const egress = "packages/user-plane/src/egress"
+const broker = "packages/user-plane/src/broker"
+const vault = "packages/user-plane/src/vault"
 const gateway = "packages/user-plane/src/gateway"
-const oci = "packages/drivers/src/oci"
+const control = "apps/control/src"
+
+const conditions: readonly Kind[] = ["checks", "operands", "calls"]
+const everything: readonly Kind[] = [...conditions, "returns", "filters"]
+const gatewayTests = ["gateway", "hostile", "tunnels", "built-in"].map((name) => `${gateway}/${name}.live.test.ts`)
+const proxyTests = ["http", "tunnel", "socks", "limits", "stream"].map((name) => `${egress}/proxy.${name}.test.ts`)
+const brokerTests = ["refusal", "broker", "leases", "errand", "mask", "git", "cut"].map(
+  (name) => `${broker}/${name}.test.ts`,
+)
+const frontTests = ["asked", "ownership", "relay"].map((name) => `${control}/gateway/${name}.test.ts`)
+const throughBoth = "e2e/gateway/through.live.test.ts"
 
 export const targets: readonly Target[] = [
   { file: `${oci}/verify.ts`, kinds: ["musts"], tests: [`${oci}/posture.live.test.ts`] },
@@ -21,67 +33,121 @@ export const targets: readonly Target[] = [
     kinds: ["checks"],
     tests: [`${oci}/spec/config-of.test.ts`, `${oci}/spec/binds.test.ts`, `${oci}/spec/config.test.ts`],
   },
-  {
-    file: "packages/drivers/src/sandbox-spec.ts",
-    kinds: ["checks"],
-    tests: [`${oci}/bad-input.live.test.ts`],
-    held: {
-      'if (!hostnamePattern.test(spec.hostname)) throw new Fault("invalid", `"${spec.hostname}" is not a host name`)':
-        "refused again when its config is made",
-    },
-  },
+  { file: `${drivers}/sandbox-spec.ts`, kinds: ["checks"], tests: [`${oci}/bad-input.live.test.ts`] },
+  { file: `${oci}/network/rules.ts`, kinds: ["rules", "entries"], tests: [`${oci}/network/bridge.live.test.ts`] },
+
   {
     file: `${gateway}/answer-head.ts`,
-    kinds: ["headers", "alternatives"],
-    tests: [`${gateway}/answer-head.test.ts`, `${gateway}/hostile.live.test.ts`],
+    kinds: ["headers", "alternatives", "operands", "names"],
+    tests: [`${gateway}/answer-head.test.ts`, ...gatewayTests],
   },
-  { file: `${gateway}/request-head.ts`, kinds: ["alternatives"], tests: [`${gateway}/request-head.test.ts`] },
+  { file: `${gateway}/set-cookie.ts`, kinds: everything, tests: [`${gateway}/answer-head.test.ts`] },
+  {
+    file: `${gateway}/request-head.ts`,
+    kinds: ["alternatives", "operands"],
+    tests: [`${gateway}/request-head.test.ts`, ...gatewayTests],
+  },
   {
     file: `${gateway}/browser-guard.ts`,
-    kinds: ["checks"],
-    tests: [`${gateway}/hostile.live.test.ts`, `${gateway}/gateway.live.test.ts`],
+    kinds: everything,
+    tests: [`${gateway}/browser-guard.test.ts`, ...gatewayTests],
   },
   {
     file: `${gateway}/address.ts`,
-    kinds: ["checks"],
-    tests: [`${gateway}/address.test.ts`, `${gateway}/hostile.live.test.ts`],
+    kinds: [...conditions, "entries"],
+    tests: [`${gateway}/address.test.ts`, ...gatewayTests],
+  },
+  { file: `${gateway}/authority.ts`, kinds: everything, tests: [`${gateway}/address.test.ts`, ...gatewayTests] },
+  { file: `${gateway}/admission.ts`, kinds: conditions, tests: gatewayTests },
+  { file: `${gateway}/credentials.ts`, kinds: [...everything, "alternatives"], tests: gatewayTests },
+  { file: `${gateway}/grants.ts`, kinds: everything, tests: gatewayTests },
+  { file: `${gateway}/one-time.ts`, kinds: everything, tests: gatewayTests },
+  {
+    file: `${gateway}/visit.ts`,
+    kinds: [...everything, "pieces"],
+    tests: [`${gateway}/visit.test.ts`, ...gatewayTests],
+  },
+  { file: `${gateway}/tunnels.ts`, kinds: conditions, tests: [`${gateway}/tunnels.live.test.ts`, ...gatewayTests] },
+  { file: `${gateway}/tunnel-api.ts`, kinds: [...conditions, "names"], tests: gatewayTests },
+  {
+    file: `${gateway}/notice.ts`,
+    kinds: ["names", "pieces"],
+    tests: [`${gateway}/notice.test.ts`, ...gatewayTests],
+  },
+  { file: `${gateway}/fault-answer.ts`, kinds: ["names"], tests: gatewayTests },
+  { file: `${gateway}/gateway.ts`, kinds: [...conditions, "names"], tests: gatewayTests },
+  {
+    file: "packages/protocol/src/gateway-token.ts",
+    kinds: conditions,
+    tests: ["packages/protocol/src/gateway-token.test.ts"],
+  },
+
+  { file: `${control}/gateway/asked.ts`, kinds: everything, tests: [...frontTests, throughBoth] },
+  { file: `${control}/gateway/proof.ts`, kinds: everything, tests: [...frontTests, throughBoth] },
+  { file: `${control}/gateway/ownership.ts`, kinds: ["checks", "operands"], tests: [...frontTests, throughBoth] },
+  {
+    file: `${control}/gateway/relayed-head.ts`,
+    kinds: ["operands", "filters", "entries"],
+    tests: [...frontTests, throughBoth],
+  },
+  { file: `${control}/gateway/front.ts`, kinds: [...conditions, "names"], tests: [...frontTests, throughBoth] },
+  {
+    file: `${control}/guard.ts`,
+    kinds: [...conditions, "headers", "names"],
+    tests: [`${control}/guard.test.ts`, `${control}/page/page.test.ts`],
   },
   {
-    file: `${gateway}/admission.ts`,
-    kinds: ["checks"],
-    tests: [`${gateway}/gateway.live.test.ts`, `${gateway}/hostile.live.test.ts`, `${gateway}/tunnels.live.test.ts`],
+    file: `${control}/page/page.ts`,
+    kinds: ["headers", "checks", "entries", "pieces"],
+    tests: [`${control}/page/page.test.ts`],
+  },
+  { file: `${control}/docs-page.ts`, kinds: ["entries", "pieces"], tests: [`${control}/page/page.test.ts`] },
+  { file: `${control}/join-page.ts`, kinds: ["entries", "pieces"], tests: [`${control}/page/page.test.ts`] },
+  { file: `${control}/app.ts`, kinds: ["names"], tests: [`${control}/page/page.test.ts`, `${control}/guard.test.ts`] },
+  {
+    file: `${control}/login/cookie.ts`,
+    kinds: [...conditions, "pieces"],
+    tests: [`${control}/login/login.test.ts`, `${control}/guard.test.ts`],
   },
   {
-    file: `${gateway}/credentials.ts`,
-    kinds: ["checks", "alternatives"],
-    tests: [`${gateway}/gateway.live.test.ts`, `${gateway}/hostile.live.test.ts`],
+    file: `${control}/login/identity.ts`,
+    kinds: everything,
+    tests: [`${control}/login/login.test.ts`, `${control}/desks/tokens.test.ts`, `${control}/guard.test.ts`],
   },
-  { file: `${egress}/address.ts`, kinds: ["entries", "checks"], tests: [`${egress}/address.test.ts`] },
-  { file: `${egress}/host.ts`, kinds: ["checks"], tests: [`${egress}/host.test.ts`, `${egress}/proxy.http.test.ts`] },
+  { file: `${control}/login/doorman.ts`, kinds: everything, tests: [`${control}/login/login.test.ts`] },
   {
-    file: `${egress}/policy.ts`,
-    kinds: ["checks"],
-    tests: [`${egress}/policy.test.ts`, `${egress}/proxy.tunnel.test.ts`, `${egress}/proxy.http.test.ts`],
-    held: {
-      "if (text.length > nameCharsMax + 1) throw badHost(text)":
-        "a longer name is refused after it was read; this saves the reading",
-      'if (ascii === "") throw badHost(text)': "no name at all is refused by the shape of names as well",
-    },
-  },
-  { file: `${egress}/rule.ts`, kinds: ["checks"], tests: [`${egress}/policy.test.ts`] },
-  {
-    file: "apps/control/src/guard.ts",
-    kinds: ["headers", "checks"],
-    tests: ["apps/control/src/guard.test.ts", "apps/control/src/page/page.test.ts"],
+    file: `${control}/login/oidc.ts`,
+    kinds: conditions,
+    tests: [`${control}/login/oidc.test.ts`, `${control}/login/login.test.ts`],
   },
   {
-    file: "apps/control/src/page/page.ts",
-    kinds: ["headers", "checks"],
-    tests: ["apps/control/src/page/page.test.ts"],
+    file: `${control}/gate.ts`,
+    kinds: conditions,
+    tests: [`${control}/desks/tokens.test.ts`, `${control}/guard.test.ts`, `${control}/quota.test.ts`],
   },
+
+  { file: `${egress}/address.ts`, kinds: ["entries", "checks", "operands"], tests: [`${egress}/address.test.ts`] },
+  { file: `${egress}/host.ts`, kinds: conditions, tests: [`${egress}/host.test.ts`, `${egress}/proxy.http.test.ts`] },
+  { file: `${egress}/policy.ts`, kinds: everything, tests: [`${egress}/policy.test.ts`, ...proxyTests] },
+  { file: `${egress}/rule.ts`, kinds: conditions, tests: [`${egress}/policy.test.ts`] },
+  { file: `${egress}/asked.ts`, kinds: everything, tests: proxyTests },
   {
-    file: `${oci}/network/rules.ts`,
-    kinds: ["rules", "entries"],
-    tests: [`${oci}/network/bridge.live.test.ts`],
+    file: `${egress}/headers.ts`,
+    kinds: ["operands", "filters", "entries"],
+    tests: [...proxyTests, `${gateway}/answer-head.test.ts`],
   },
+  { file: `${egress}/client-hello.ts`, kinds: everything, tests: [`${egress}/client-hello.test.ts`, ...proxyTests] },
+  { file: `${egress}/tunnel.ts`, kinds: everything, tests: [`${egress}/proxy.tunnel.test.ts`, ...proxyTests] },
+  { file: `${egress}/routes.ts`, kinds: everything, tests: proxyTests },
+  { file: `${egress}/http-front.ts`, kinds: conditions, tests: proxyTests },
+  { file: `${egress}/socks.ts`, kinds: everything, tests: [`${egress}/proxy.socks.test.ts`] },
+  { file: `${broker}/refusal.ts`, kinds: everything, tests: brokerTests },
+  { file: `${broker}/errand.ts`, kinds: everything, tests: [`${broker}/errand.test.ts`, ...brokerTests] },
+  { file: `${broker}/relay.ts`, kinds: [...everything, "entries"], tests: brokerTests },
+  { file: `${broker}/credentials.ts`, kinds: [...everything, "entries"], tests: brokerTests },
+  { file: `${broker}/mask.ts`, kinds: everything, tests: [`${broker}/mask.test.ts`, ...brokerTests] },
+  { file: `${broker}/leases.ts`, kinds: everything, tests: [`${broker}/leases.test.ts`, ...brokerTests] },
+  { file: `${broker}/broker.ts`, kinds: conditions, tests: brokerTests },
+  { file: `${vault}/key-ring.ts`, kinds: [...conditions, "returns"], tests: [`${vault}/vault.test.ts`] },
+  { file: `${vault}/vault.ts`, kinds: conditions, tests: [`${vault}/vault.test.ts`] },
 ]

@@ -32,6 +32,28 @@ test.each([
   for (const host of ["warren.example", "evil.example"]) expect((await ask({ host })).headers.get(name)).toBe(value)
 })
 
+const hash = "'sha256-[A-Za-z0-9+/]{43}='"
+
+test.each([
+  [
+    "/docs",
+    "default-src 'none'",
+    `style-src ${hash}`,
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+    "base-uri 'none'",
+  ],
+  [
+    "/join",
+    ...["default-src 'none'", `script-src ${hash}`, `style-src ${hash} 'unsafe-hashes' ${hash}`, "connect-src 'self'"],
+    ...["form-action 'none'", "frame-ancestors 'none'", "base-uri 'none'"],
+  ],
+])("the page at %s may load, frame and send nothing but what is its own", async (path, ...parts) => {
+  await using system = await TestControl.open()
+  const { headers } = await system.ask(path)
+  expect(headers.get("content-security-policy")).toMatch(new RegExp(`^${parts.join("; ")}$`))
+})
+
 test("a browser is held to TLS where the name is public, and nowhere else", async () => {
   const held = async (ask: ReturnType<typeof guarded>, host: string): Promise<string | null> =>
     (await ask({ host })).headers.get("strict-transport-security")

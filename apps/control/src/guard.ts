@@ -21,6 +21,7 @@ export function onlyOurs(port: number, publicUrl: URL, hasTls: boolean, also: re
     const host = hostOf(c)
     if (isStrict && host === publicUrl.host) c.header("strict-transport-security", "max-age=31536000")
     if (!hosts.has(host)) throw new Fault("forbidden", "this host name is not served here")
+    if (!isPlain(targetOf(c))) throw new Fault("invalid", "this path could be read in two ways")
     const origin = c.req.header("origin")
     if (origin !== undefined && !origins.has(origin)) {
       throw new Fault("forbidden", "requests from other sites are not served")
@@ -35,6 +36,20 @@ function hostOf(c: Context): string {
   if (incoming && "authority" in incoming && incoming.authority) return incoming.authority
   return c.req.header("host") ?? ""
 }
+
+/** As it came: what a request has become by now was read by somebody. */
+function targetOf(c: Context): string {
+  const { incoming } = (c.env ?? {}) as Partial<HttpBindings | Http2Bindings>
+  return incoming?.url ?? c.req.path
+}
+
+/** A path and nothing else, in which no step leads back: whoever reads it, it is the same one. */
+function isPlain(target: string): boolean {
+  const [path = ""] = target.split("?")
+  return path.startsWith("/") && !/^\/\/|\\/.test(path) && !path.split("/").some((step) => stepBack.test(step))
+}
+
+const stepBack = /^(?:\.|%2e){1,2}$/i
 
 const protective = [
   ["x-content-type-options", "nosniff"],

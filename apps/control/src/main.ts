@@ -12,6 +12,7 @@ import { inheritedSockets, inheritedVariables } from "@warren/base/inherited-soc
 import { createLog } from "@warren/base/log.ts"
 import { Scope } from "@warren/base/scope.ts"
 import { load } from "@warren/base/settings.ts"
+import { standardLines } from "@warren/base/standard-lines.ts"
 import { WebSockets } from "@warren/protocol/http/web-socket.ts"
 import { controlRootOf, controlSocketOf } from "@warren/protocol/places.ts"
 import { app } from "./app.ts"
@@ -31,7 +32,7 @@ process.umask(0o077)
 // Before anything is opened: told to stop while it starts, it starts, and then stops in order.
 const toldToStop = Promise.race([once(process, "SIGTERM"), once(process, "SIGINT")])
 const config = load(settings, process.env)
-const log = createLog((line) => process.stdout.write(line)).with({ app: "control" })
+const log = createLog(standardLines(process.stdout)).with({ app: "control" })
 const clock = systemClock
 const isSingle = config.users === "single"
 const me = userInfo()
@@ -106,6 +107,8 @@ const server = createAdaptorServer(
     : // A request without a host is refused where that is written down, not before.
       { ...listening, serverOptions: { requireHostHeader: false } },
 )
+// Who begins a request and says no more is sent away after so long, or a little later; a large file on a slow line may take hours.
+Object.assign(server, { headersTimeout: 10_000, requestTimeout: 0, connectionsCheckingInterval: 2_000 })
 sockets.guard(server)
 const local = ["localhost", "127.0.0.1", "[::1]"].map((host) => `${host}:${port}`)
 const front = scope.use(

@@ -1,9 +1,10 @@
 import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from "node:crypto"
-import { chmod, mkdir, readFile, stat } from "node:fs/promises"
+import { chmod, readFile, stat } from "node:fs/promises"
 import { join } from "node:path"
 import { writeFileAtomic } from "@warren/base/atomic-file.ts"
 import { failpoint } from "@warren/base/failpoint.ts"
 import { errnoOf, Fault } from "@warren/base/fault.ts"
+import { ensureFolder } from "@warren/base/folder.ts"
 
 export interface SigningKey {
   readonly privateKey: KeyObject
@@ -18,7 +19,7 @@ const othersMask = 0o077
  * for runners. Another key takes effect at once: statements live for seconds, so there is no time in which both count.
  */
 export async function openSigningKey(folder: string): Promise<SigningKey> {
-  await mkdir(folder, { recursive: true, mode: 0o700 })
+  ensureFolder(folder, 0o700)
   const file = join(folder, "statement.key")
   const privateKey = (await readKey(file)) ?? (await makeKey(file))
   failpoint("key/made")

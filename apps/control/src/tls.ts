@@ -18,6 +18,9 @@ interface Pair {
 /** How often the files are looked at: whoever renews a certificate does it weeks before the old one is over. */
 const lookMs = 1_000
 
+/** Who does not even greet is not waited for. */
+const handshakeTimeout = 10_000
+
 /** The owner's certificate, and the server that shows it: HTTP/2, and HTTP/1.1 for who speaks that, WebSockets too. */
 export class Tls implements Disposable {
   readonly #files: Files
@@ -53,7 +56,10 @@ export class Tls implements Disposable {
   }
 
   createServer(answer: () => void): Http2SecureServer {
-    const server = createSecureServer({ ...this.#first, allowHTTP1: true, minVersion: "TLSv1.2" }, answer)
+    const server = createSecureServer(
+      { ...this.#first, allowHTTP1: true, minVersion: "TLSv1.2", handshakeTimeout },
+      answer,
+    )
     server.on("secureConnection", (socket) => keep(this.#sockets, socket))
     server.on("session", (session) => keep(this.#sessions, session))
     this.#server = server

@@ -8,6 +8,7 @@ import { createLog } from "@warren/base/log.ts"
 import { Scope } from "@warren/base/scope.ts"
 import { load } from "@warren/base/settings.ts"
 import { holdLock } from "@warren/base/single-instance.ts"
+import { standardLines } from "@warren/base/standard-lines.ts"
 import { launcherSocketOf } from "@warren/protocol/launcher/machine.ts"
 import { spawnControl, untilAnswers as untilControlAnswers } from "./control-process.ts"
 import { openDoor } from "./door.ts"
@@ -20,7 +21,7 @@ import { settings } from "./settings.ts"
 
 refuseDebuggers()
 const config = load(settings, process.env)
-const log = createLog((line) => process.stdout.write(line)).with({ app: "launcher" })
+const log = createLog(standardLines(process.stdout)).with({ app: "launcher" })
 if (process.getuid?.() !== 0) {
   throw new Fault("forbidden", "the launcher starts runners as their users, which only root can", {
     hint: "sudo warren launcher",

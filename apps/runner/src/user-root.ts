@@ -1,5 +1,5 @@
-import { mkdir } from "node:fs/promises"
 import { join } from "node:path"
+import { ensureFolder } from "@warren/base/folder.ts"
 import {
   controlSocketOf,
   gatewayMarkerOf,
@@ -25,7 +25,7 @@ export interface UserRoot {
 export async function openUserRoot(home: string): Promise<UserRoot> {
   const path = runnerRootOf(home)
   for (const folder of ["shared", "tmp", "vault", "ipc", "logs", "internal", "sandboxes"])
-    await mkdir(join(path, folder), { recursive: true, mode: 0o700 })
+    ensureFolder(join(path, folder), 0o700)
   return {
     path,
     rpcSocket: rpcSocketOf(home),

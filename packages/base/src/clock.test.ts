@@ -67,4 +67,13 @@ describe("systemClock", () => {
     expect(systemClock.monotonic()).toBeGreaterThanOrEqual(before)
     expect(Number.isInteger(systemClock.now())).toBe(true)
   })
+
+  test("waits also longer than a timer of the platform can", async () => {
+    const controller = new AbortController()
+    const sleep = systemClock.sleep(2 ** 31, controller.signal)
+    const first = await Promise.race([sleep.then(() => "the long one"), systemClock.sleep(20).then(() => "the short")])
+    expect(first).toBe("the short")
+    controller.abort(new Error("mine"))
+    await expect(sleep).rejects.toThrow("mine")
+  })
 })

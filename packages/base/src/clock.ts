@@ -10,12 +10,18 @@ export interface Clock {
   sleep(ms: number, signal?: AbortSignal): Promise<void>
 }
 
+/** Told to wait longer, a timer of the platform does not wait at all. */
+const timerMsMax = 2 ** 31 - 1
+
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
   async sleep(ms, signal) {
+    const until = performance.now() + ms
     try {
-      await sleep(ms, undefined, signal ? { signal } : {})
+      let left = ms
+      do await sleep(Math.min(left, timerMsMax), undefined, signal ? { signal } : {})
+      while ((left = until - performance.now()) >= 1)
     } catch (cause) {
       throw signal?.reason ?? cause
     }

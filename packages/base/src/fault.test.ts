@@ -51,6 +51,39 @@ describe("Fault", () => {
     expect(JSON.stringify(fault.toData())).not.toContain("hunter2")
   })
 
+  test.each([
+    ["ENOSPC", "limit"],
+    ["EDQUOT", "limit"],
+    ["EROFS", "unavailable"],
+    ["EIO", "unavailable"],
+  ])("made from a disk's %s is %s, with what to do, and is no bug", (errno, code) => {
+    const thrown = Object.assign(new Error(`${errno}: mkdir '/home/hunter2'`), { code: errno })
+    const fault = Fault.from(thrown)
+    expect(fault).toMatchObject({ code, hint: expect.stringContaining("disk"), cause: thrown })
+    expect(JSON.stringify(fault.toData())).not.toContain("hunter2")
+  })
+
+  test("made from a failure whose cleaning up failed too is the first of the two", () => {
+    const first = new Fault("limit", "no room")
+    const work = (): void => {
+      using _ = {
+        [Symbol.dispose]: () => {
+          throw new Error("and it stays")
+        },
+      }
+      throw first
+    }
+    const thrown = ((): unknown => {
+      try {
+        return work()
+      } catch (failure) {
+        return failure
+      }
+    })()
+    expect(thrown).not.toBe(first)
+    expect(Fault.from(thrown)).toBe(first)
+  })
+
   test("every code has an exit code of its own, none of them success", () => {
     const exits = codes.map((code) => faultCodes[code].exitCode)
     expect(new Set(exits).size).toBe(exits.length)

@@ -34,6 +34,17 @@ interface FaultOptions {
   readonly cause?: unknown
 }
 
+const isFull = { code: "limit", message: "there is no room on the disk", hint: "make room on the disk" } as const
+const fails = { code: "unavailable", hint: "look at the disk, and at what the kernel says of it" } as const
+
+/** What any write can meet, wherever it is: no bug of whoever writes. */
+const ofDisk: Readonly<Record<string, { code: FaultCode; message: string; hint: string }>> = {
+  ENOSPC: isFull,
+  EDQUOT: isFull,
+  EROFS: { ...fails, message: "the disk cannot be written" },
+  EIO: { ...fails, message: "the disk fails" },
+}
+
 /** The one error of this system. Callers act on `code`, people read `message`, `hint` says what to do next. */
 export class Fault extends Error {
   override readonly name = "Fault"
@@ -69,17 +80,25 @@ export class Fault extends Error {
   }
 
   /**
-   * Anything thrown, as a fault. A cancellation stays one; what is neither is a bug: its words may hold secrets, so
-   * the reader gets none of them, and whoever calls this logs the cause.
+   * Anything thrown, as a fault. A cancellation stays one, and a disk that is full says so; everything else is a bug: its words
+   * may hold secrets, so the reader gets none of them, and whoever calls this logs the cause.
    */
   static from(thrown: unknown): Fault {
     if (thrown instanceof Fault) return thrown
+    if (isSuppressed(thrown)) return Fault.from(thrown.suppressed)
     if (isCancellation(thrown)) return new Fault("cancelled", "the operation was cancelled", { cause: thrown })
     if (thrown instanceof Error && thrown.name === "TimeoutError") {
       return new Fault("timeout", "the operation took too long", { cause: thrown })
     }
+    const known = ofDisk[errnoOf(thrown)]
+    if (known) return new Fault(known.code, known.message, { cause: thrown, hint: known.hint })
     return new Fault("internal", "something went wrong inside Warren", { cause: thrown, hint: "see the log" })
   }
+}
+
+/** What `using` throws when giving back failed, too: what led to it comes first. */
+function isSuppressed(thrown: unknown): thrown is Error & { readonly suppressed: unknown } {
+  return thrown instanceof Error && thrown.name === "SuppressedError" && "suppressed" in thrown
 }
 
 export function isCancellation(thrown: unknown): boolean {

@@ -1,5 +1,5 @@
 import { once } from "node:events"
-import { rename, stat, writeFile } from "node:fs/promises"
+import { mkdir, rename, stat, writeFile } from "node:fs/promises"
 import { createServer, type Socket } from "node:net"
 import { afterEach, beforeEach, describe, expect, test } from "vitest"
 import { TempFolder } from "./testing/temp-folder.ts"
@@ -49,6 +49,19 @@ describe("a Unix socket", () => {
     expect(String((await once(client, "data"))[0])).toBe("second")
     client.destroy()
     await Promise.all([closeServer(first, []), closeServer(second, [])])
+  })
+
+  test("does not replace a folder, and says which", async () => {
+    await mkdir(folder.at("a.sock"))
+    await writeFile(folder.at("a.sock", "file"), "kept")
+    const listening = listenUnix(folder.at("a.sock"), (socket) => socket.end())
+    const hint = expect.any(String)
+    await expect(listening).rejects.toMatchObject({
+      code: "conflict",
+      message: expect.stringContaining("a.sock"),
+      hint,
+    })
+    expect(await folder.names()).toEqual(["a.sock"])
   })
 
   test.each([

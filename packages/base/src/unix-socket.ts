@@ -1,4 +1,4 @@
-import { chmod, rm } from "node:fs/promises"
+import { chmod, lstat, rm } from "node:fs/promises"
 import { connect, createServer, type Server, type Socket } from "node:net"
 import { errnoOf, Fault } from "./fault.ts"
 
@@ -19,12 +19,19 @@ export async function listenUnix(path: string, onConnection: (socket: Socket) =>
 export async function listenAt(server: Server, path: string, fd?: number): Promise<void> {
   if (fd !== undefined) return listenOn(server, fd)
   checkSocketPath(path)
-  await rm(path, { force: true })
+  await removeLeftover(path)
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject)
     server.listen(path, resolve)
   })
   await chmod(path, 0o600)
+}
+
+/** A link goes, and not what it leads to. A folder is nothing that we have made: what is in it is somebody's. */
+async function removeLeftover(path: string): Promise<void> {
+  if ((await lstat(path).catch(() => undefined))?.isDirectory())
+    throw new Fault("conflict", `there is a folder at ${path}, where a socket should be`, { hint: "move it away" })
+  await rm(path, { force: true })
 }
 
 /** On a socket that was opened before, of whichever kind. */

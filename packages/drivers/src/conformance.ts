@@ -86,6 +86,9 @@ export function conformance(subject: Subject): void {
       await driver.start(id, never)
       await expect(driver.start(id, never)).rejects.toMatchObject({ code: "conflict" })
       await expect(driver.start(newId("sbx"), never)).rejects.toMatchObject({ code: "not_found" })
+      const noId = "../x" as SandboxId
+      for (const asked of [driver.exists(noId), driver.start(noId, never), driver.stop(noId), driver.destroy(noId)])
+        await expect(asked).rejects.toMatchObject({ code: "invalid" })
       await expect(
         create({ image: { layers: ["/no/such/layer"] } }).then((one) => driver.start(one, never)),
       ).rejects.toMatchObject({ code: "not_found" })

@@ -86,7 +86,7 @@ async function fileOf(asking: Asking, uri: string, part: Part): Promise<ReadReso
 /** Undefined when it is no text. */
 function textIn(bytes: Buffer): string | undefined {
   try {
-    return bytes.includes(0) ? undefined : new TextDecoder("utf-8", { fatal: true }).decode(bytes)
+    return bytes.includes(0) ? undefined : new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes)
   } catch {
     return undefined
   }

@@ -65,9 +65,9 @@ function textOf(texts: Map<string, Text>, name: string): Text {
   return text
 }
 
-/** The beginning of some output, as text. What is not UTF-8 is replaced. */
+/** The beginning of some output, as text. What is not UTF-8 is replaced; a mark at its beginning is a character like any other. */
 class Text {
-  readonly #decoder = new TextDecoder()
+  readonly #decoder = new TextDecoder("utf-8", { ignoreBOM: true })
   #text = ""
   #bytes = 0
   isCut = false

@@ -75,6 +75,7 @@ describe("a gateway token", () => {
     ["white space", ` ${made(header, claims)}`],
     ["nothing", ""],
     ["a megabyte", "a.".repeat(500_000)],
+    ["longer than one of ours can be", made(header, { ...claims, more: "x".repeat(2_048) })],
     [
       "not JSON",
       (() => {

@@ -36,7 +36,7 @@ export class Files {
   }
 
   async readText(path: string, options: With<typeof content> = {}): Promise<string> {
-    return new TextDecoder().decode(await this.read(path, options))
+    return new TextDecoder("utf-8", { ignoreBOM: true }).decode(await this.read(path, options))
   }
 
   /** Nothing of it is seen until all of it is there. Folders above it are made. */

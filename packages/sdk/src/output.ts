@@ -14,7 +14,7 @@ const keptBytesMax = 64 * 1024 * 1024
 
 /** One output of a program: text as it comes, and the bytes for its result. */
 export class Output {
-  readonly #decoder = new TextDecoder()
+  readonly #decoder = new TextDecoder("utf-8", { ignoreBOM: true })
   readonly #kept: Uint8Array[] = []
   #bytes = 0
   isCut = false
@@ -47,7 +47,7 @@ export class Pieces {
   readonly #decoders = new Map<OutputName, InstanceType<typeof TextDecoder>>()
 
   of(from: OutputName, bytes: Uint8Array<ArrayBuffer>): Piece {
-    const decoder = this.#decoders.get(from) ?? new TextDecoder()
+    const decoder = this.#decoders.get(from) ?? new TextDecoder("utf-8", { ignoreBOM: true })
     this.#decoders.set(from, decoder)
     return { from, bytes, text: decoder.decode(bytes, { stream: true }) }
   }

@@ -299,6 +299,24 @@ describe("a database and the world", () => {
     }
   })
 
+  test("a file that may only be read is unavailable when it is opened, with a hint, not at the first write", async () => {
+    await using other = await TempFolder.make()
+    const file = other.at("x.db")
+    new Database(file, { migrations }).close()
+    await chmod(file, 0o444)
+    await chmod(other.path, 0o555)
+    const owner = process.geteuid?.() ?? 0
+    if (owner === 0) process.seteuid?.(65_534)
+    try {
+      expect(() => new Database(file, { migrations })).toThrow(
+        expect.objectContaining({ code: "unavailable", hint: expect.stringContaining("written") }),
+      )
+    } finally {
+      if (owner === 0) process.seteuid?.(0)
+      await chmod(other.path, 0o755)
+    }
+  })
+
   test("a disk that is full is a limit, and what was there stays", () => {
     add("a")
     const pages = database.get("PRAGMA page_count", [], (row) => Number(row["page_count"])) ?? 0

@@ -181,6 +181,8 @@ export class Database implements Disposable {
 const kinds = [
   [/SQLITE_BUSY|SQLITE_LOCKED|database is locked/, "unavailable", "another process holds the database; try again"],
   [/SQLITE_FULL|disk is full/, "limit", "make room on the disk"],
+  // Also of a disk that has become read-only while the file was open.
+  [/SQLITE_IOERR|disk I\/O error/, "unavailable", "look at the disk: it fails, or can only be read"],
   [/SQLITE_CONSTRAINT|constraint failed/, "conflict", undefined],
   [
     /SQLITE_CORRUPT|SQLITE_NOTADB|malformed|not a database/,

@@ -1,5 +1,6 @@
-import { mkdir, readdir, readFile, writeFile } from "node:fs/promises"
+import { readdir, readFile, writeFile } from "node:fs/promises"
 import { dirname, join } from "node:path"
+import { ensureFolder } from "@warren/base/folder.ts"
 
 /** Where packages come from, and how apt behaves. Keys and preferences are plain copies; `auth.conf` stays outside. */
 const places = [
@@ -18,7 +19,7 @@ export async function copyAptSettings(to: string, from = "/etc/apt"): Promise<vo
     for (const name of names.filter((one) => pattern.test(one))) {
       const text = await readFile(join(from, folder, name), "utf8").catch(() => "")
       if (text === "" || unwanted.test(text)) continue
-      await mkdir(dirname(join(to, folder, name)), { recursive: true })
+      ensureFolder(dirname(join(to, folder, name)))
       await writeFile(join(to, folder, name), text, { mode: 0o644 })
     }
   }

@@ -293,8 +293,8 @@ export class OciDriver implements Driver, Snapshotting, Layering, Keeping {
     return Promise.resolve(this.#snapshots.list())
   }
 
-  exists(id: SandboxId): Promise<boolean> {
-    return Promise.resolve(this.#store.record(id) !== undefined)
+  async exists(id: SandboxId): Promise<boolean> {
+    return this.#store.record(id) !== undefined
   }
 
   async *adopt(signal: AbortSignal): AsyncGenerator<Sandbox, void, void> {
@@ -419,6 +419,7 @@ export class OciDriver implements Driver, Snapshotting, Layering, Keeping {
       places: this.#store.places(spec.id),
       map: { base: this.#parts.owners.launcherId(idBase), size: rangeSize },
       idmap: this.#parts.owners.isMapped,
+      userLimits: this.#parts.owners.userLimits,
       cgroups,
       runtime: this.#parts.runtime,
       init: this.#parts.programs.init,

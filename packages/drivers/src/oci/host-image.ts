@@ -1,6 +1,7 @@
-import { chmod, chown, cp, lstat, mkdir, readFile, readlink, rename, rm, symlink, writeFile } from "node:fs/promises"
+import { chmod, chown, cp, lstat, readFile, readlink, rename, rm, symlink, writeFile } from "node:fs/promises"
 import { dirname, join } from "node:path"
 import { errnoOf } from "@warren/base/fault.ts"
+import { ensureFolder } from "@warren/base/folder.ts"
 import type { Image } from "../sandbox-spec.ts"
 import { accountFiles } from "./accounts.ts"
 import { copyAptSettings } from "./apt-settings.ts"
@@ -131,7 +132,7 @@ async function fill(root: string): Promise<void> {
   const hasPackages = await isThere(packages)
   for (const { path, mode, owner } of [...folders, ...(hasPackages ? packageFolders : [])]) {
     const at = join(root, path)
-    await mkdir(at, { recursive: true })
+    ensureFolder(at)
     await chmod(at, mode)
     if (process.getuid?.() === 0) await chown(at, owner, owner)
   }
@@ -151,7 +152,7 @@ async function fill(root: string): Promise<void> {
 async function copyEtc(path: string, root: string): Promise<void> {
   const from = join("/etc", path)
   if (!(await isThere(from))) return
-  await mkdir(dirname(join(root, "etc", path)), { recursive: true, mode: 0o755 })
+  ensureFolder(dirname(join(root, "etc", path)), 0o755)
   await cp(from, join(root, "etc", path), { recursive: true, verbatimSymlinks: true, force: true })
 }
 

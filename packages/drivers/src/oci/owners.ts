@@ -1,7 +1,7 @@
-import { chownSync, existsSync, lstatSync, mkdirSync, readFileSync } from "node:fs"
+import { chownSync, existsSync, lstatSync, mkdirSync, readFileSync, type Stats } from "node:fs"
 import { userInfo } from "node:os"
 import { join } from "node:path"
-import { Fault } from "@warren/base/fault.ts"
+import { errnoOf, Fault } from "@warren/base/fault.ts"
 import type { Image, SandboxSpec } from "../sandbox-spec.ts"
 import { folders, type Folder } from "./host-image.ts"
 import { IdRanges, rangeSize } from "./id-ranges.ts"
@@ -10,6 +10,7 @@ import { layers, needsWorkspace } from "./start-request.ts"
 import type { Places } from "./store.ts"
 import type { Command } from "../driver.ts"
 import { subordinateIds, type SubordinateIds } from "./subordinate-ids.ts"
+import { hostLimits, shareOf, userLimits, type UserLimits } from "./user-limits.ts"
 
 /** Which ids of this machine a sandbox's are, and how its files come to have them. */
 export interface Owners {
@@ -24,6 +25,8 @@ export interface Owners {
   take(image: Image): number
   /** Whether files of the image are inside whose they should be, without being mapped. */
   fits(image: Image, idBase: number): boolean
+  /** Of a sandbox's own user namespace. */
+  readonly userLimits: UserLimits
   /** Runs a program for which owners of files are those inside of sandboxes, with every right over them. Absent where any program of ours has that. */
   readonly asKeeper?: (argv: readonly string[]) => Command
   /** Makes the folders that a sandbox writes to. */
@@ -52,6 +55,7 @@ export function openOwners(ids: SubordinateIds | undefined, launcher: Launcher):
 class RootOwners implements Owners {
   readonly ranges = new IdRanges()
   readonly isMapped = true
+  readonly userLimits = userLimits
 
   launcherId(idBase: number): number {
     return idBase
@@ -84,6 +88,7 @@ class RootOwners implements Owners {
 class UserOwners implements Owners {
   readonly ranges: IdRanges
   readonly isMapped = false
+  readonly userLimits = shareOf(userLimits, hostLimits())
   readonly #ids: SubordinateIds
   readonly #launcher: Launcher
 
@@ -189,11 +194,21 @@ function rest(inner: string, outer: string): string {
 }
 
 function ownerOf(path: string): number | undefined {
-  return lstatSync(path, { throwIfNoEntry: false })?.uid
+  return lookAt(path)?.uid
 }
 
 function isSymbolicLink(path: string): boolean {
-  return lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() ?? false
+  return lookAt(path)?.isSymbolicLink() ?? false
+}
+
+/** Below a layer that is no folder there is nothing; that it is none is said by whoever mounts it. */
+function lookAt(path: string): Stats | undefined {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false })
+  } catch (failure) {
+    if (errnoOf(failure) === "ENOTDIR") return undefined
+    throw failure
+  }
 }
 
 function read(path: string): string {

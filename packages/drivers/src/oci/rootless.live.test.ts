@@ -1,5 +1,6 @@
 import { execFileSync } from "node:child_process"
-import { readFileSync } from "node:fs"
+import { chmodSync, readFileSync } from "node:fs"
+import { TempFolder } from "@warren/base/testing/temp-folder.ts"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { delegateGroups, makePerson, processesOf, testAs, type Person } from "./testing/person.ts"
 
@@ -8,6 +9,18 @@ const timeout = 240_000
 const slots = 65_536
 const conformance = "driver.live.test.ts"
 const ownCases = "ordinary-user.live.test.ts"
+/** What is not about rights that only root has, nor about code that is the same for everybody. */
+const attacks = ["checklist", "abuse", "posture", "bad-input", "crash", "fork-crash"].map(
+  (name) => `${name}.live.test.ts`,
+)
+const attackNames = [
+  "the checklist",
+  "abuse of (?:processes (?:buries|ends what ignores)|memory (?:ends a|says)|what is counted for the whole machine gives|the kernel|output holds back)",
+  "posture refuses a sandbox without (?!the range of owners)",
+  "bad input in a spec (?:a layer|no layer|an id)",
+  "a crash (?:of init|that left)",
+  ".*leaves nothing half-made",
+]
 
 /** The same suites, by somebody without any right on this machine. */
 describe.skipIf(!isRoot)("as an ordinary user", () => {
@@ -50,6 +63,18 @@ describe.skipIf(!isRoot)("as an ordinary user", () => {
     ).toBe(true)
     expect(processesOf(ids())).toEqual([])
     expect(execFileSync("find", [person.home, "-path", "*/sbx_*"]).toString()).toBe("")
+  })
+
+  it("withstands what root's sandboxes withstand", { timeout }, async () => {
+    using groups = delegateGroups(person)
+    // Folders of tests that are not asked for are made, and removed by nobody.
+    await using temp = await TempFolder.make()
+    chmodSync(temp.path, 0o777)
+    const env = { WARREN_TEST_CGROUP_PARENT: groups.parent, WARREN_FORK_CRASHES: "2", TMPDIR: temp.path }
+    const report = await testAs(person, attacks, env, new RegExp(`^(?:${attackNames.join("|")})`))
+    expect(report.failures).toEqual([])
+    expect(report.passed).toBeGreaterThan(80)
+    expect(processesOf(ids())).toEqual([])
   })
 
   it("shares ids where there are only those for one, and says so", { timeout }, async () => {

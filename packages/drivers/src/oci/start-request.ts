@@ -5,6 +5,7 @@ import type { Runtime } from "./runtime.ts"
 import { bindsOf } from "./spec/binds.ts"
 import { ociConfig } from "./spec/config.ts"
 import type { Places } from "./store.ts"
+import type { UserLimits } from "./user-limits.ts"
 
 interface StartParts {
   readonly spec: SandboxSpec
@@ -17,11 +18,9 @@ interface StartParts {
   readonly libraries: string | undefined
   /** Whether owners are mapped as files are mounted. */
   readonly idmap: boolean
+  readonly userLimits: UserLimits
   readonly timeoutMs: number
 }
-
-/** Limits of the sandbox's own user namespace: inotify is otherwise shared by all, and nested namespaces are not for guests. */
-const userLimits = { max_user_namespaces: 0, max_inotify_instances: 128, max_inotify_watches: 65_536 }
 
 interface Layer {
   readonly to: string
@@ -74,7 +73,7 @@ export function startRequest(parts: StartParts): StartRequest {
     config: JSON.stringify(ociConfig(spec, runtime.name)),
     runtime: [runtime.program, ...runtimeArguments(runtime.name, spec.id)],
     ...(libraries === undefined ? {} : { libraries }),
-    userLimits,
+    userLimits: { ...parts.userLimits },
     idmap: parts.idmap,
     timeoutMs: parts.timeoutMs,
   }

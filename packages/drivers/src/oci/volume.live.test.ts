@@ -1,4 +1,5 @@
 import { execFileSync } from "node:child_process"
+import { randomBytes } from "node:crypto"
 import {
   closeSync,
   cpSync,
@@ -19,6 +20,7 @@ import { createLog } from "@warren/base/log.ts"
 import { TempFolder } from "@warren/base/testing/temp-folder.ts"
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import type { Sandbox } from "../driver.ts"
+import { Files, readAll } from "../init/files.ts"
 import { defaultLimits, type Image, type SandboxId, type SandboxSpec } from "../sandbox-spec.ts"
 import { specOf } from "../spec-of.ts"
 import { openOciDriver, type OciDriver } from "./driver.ts"
@@ -346,6 +348,31 @@ describe.runIf(isRoot)("the volume", () => {
       expect(broken()).toEqual([])
     })
 
+    it("in the bytes of a snapshot is told to who reads them, and other bytes are never passed on", async () => {
+      await open()
+      const origin = await start()
+      const [piece, from] = [randomBytes(4096), newId("snp")]
+      await new Files(origin).write("/tmp/piece", piece)
+      const many = "for n in $(seq 1000); do cat /tmp/piece; done > /workspace/data"
+      await text(origin, `${many}; echo kept > /workspace/note; sync`)
+      await driver?.stop(origin.id)
+      await driver?.snapshot(origin.id, from)
+      await driver?.destroy(origin.id)
+      await close()
+      await detached()
+      expect(flipSome(file(), piece)).toBeGreaterThan(100)
+      await open()
+      const clone = await start({ from })
+      // Whatever can still be read is what was written.
+      const look =
+        "cat /workspace/note; dd if=/workspace/data of=/tmp/read bs=4096 conv=noerror 2>/tmp/why; grep -c 'Input/output error' /tmp/why"
+      expect(await text(clone, look)).toMatch(/^kept\n[1-9]\d*\n$/)
+      const read = await readAll(new Files(clone).read("/tmp/read"), 4096 * 1000)
+      for (let at = 0; at < read.length; at += 4096) expect(read.subarray(at, at + 4096).equals(piece)).toBe(true)
+      await driver?.destroy(clone.id)
+      await driver?.removeSnapshot(from)
+    })
+
     it("in its superblock is restored from a copy", async () => {
       await open()
       const id = await left()
@@ -462,6 +489,17 @@ function fillUp(path: string): void {
   } finally {
     closeSync(fd)
   }
+}
+
+/** One bit in every third block that is just this; how many. */
+function flipSome(path: string, block: Buffer): number {
+  const bytes = readFileSync(path)
+  let found = 0
+  for (let at = 0; at < bytes.length; at += block.length)
+    if (bytes.compare(block, 0, block.length, at, at + block.length) === 0 && found++ % 3 === 0)
+      bytes.writeUInt8(bytes.readUInt8(at) ^ 1, at)
+  writeFileSync(path, bytes)
+  return Math.ceil(found / 3)
 }
 
 function zero(path: string, at: number, bytes: number): void {

@@ -198,8 +198,8 @@ export class ProcessDriver implements Driver {
     })
   }
 
-  exists(id: SandboxId): Promise<boolean> {
-    return Promise.resolve(this.#store.record(id) !== undefined)
+  async exists(id: SandboxId): Promise<boolean> {
+    return this.#store.record(id) !== undefined
   }
 
   async *adopt(signal: AbortSignal): AsyncGenerator<Sandbox, void, void> {

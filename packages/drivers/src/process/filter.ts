@@ -12,16 +12,17 @@ const self = 0
 /**
  * Without namespaces these reach the host. Sockets: Landlock knows neither UDP nor sockets with a path, and behind those
  * wait a person's D-Bus, ssh agent and Docker. System V and POSIX queues: one set for the machine, which outlives its maker.
+ * Attributes by path: Landlock does not look at them, and they need no more than the right to write; by a file that is open they are free.
  */
 const refusedAlways = words(`
-  socket
+  socket setxattr lsetxattr removexattr lremovexattr
   shmget shmat shmctl shmdt semget semop semtimedop semctl msgget msgsnd msgrcv msgctl
   mq_open mq_unlink mq_timedsend mq_timedreceive mq_notify mq_getsetattr
 `)
 
 /** By path, and Landlock does not look at them: with a person's own uid they would reach every file of that person. */
 const refusedAsPerson = words(`
-  chmod fchmodat fchmodat2 chown lchown fchownat setxattr lsetxattr removexattr lremovexattr
+  chmod fchmodat fchmodat2 chown lchown fchownat
 `)
 
 /** These act on any process of the same uid, which Landlock does not forbid: only on the caller itself. */

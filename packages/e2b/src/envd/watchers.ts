@@ -34,7 +34,7 @@ export class Watchers {
     if (this.#all.size >= limits.watchersMax) throw new Fault("limit", "there are too many watchers")
     const stop = new AbortController()
     const watcher: Watcher = {
-      ...{ session: inside.session, stop, events: [], askedAt: this.#clock.now(), failure: undefined },
+      ...{ session: inside.session, stop, events: [], askedAt: this.#clock.monotonic(), failure: undefined },
     }
     // It outlives the request that asks for it.
     const events = changes(new Inside(inside.plane.beyond(stop.signal), inside.sandbox, inside.user), asked)
@@ -48,7 +48,7 @@ export class Watchers {
 
   take(inside: Inside, { watcherId }: { watcherId: string }): object {
     const watcher = this.#find(inside, watcherId)
-    watcher.askedAt = this.#clock.now()
+    watcher.askedAt = this.#clock.monotonic()
     if (watcher.failure !== undefined) throw watcher.failure
     const { events } = watcher
     watcher.events = []
@@ -80,7 +80,7 @@ export class Watchers {
 
   #forget(): void {
     for (const [id, watcher] of this.#all) {
-      if (this.#clock.now() - watcher.askedAt < limits.idleMs) continue
+      if (this.#clock.monotonic() - watcher.askedAt < limits.idleMs) continue
       watcher.stop.abort(new Fault("cancelled", "nobody asks for it any more"))
       this.#all.delete(id)
     }

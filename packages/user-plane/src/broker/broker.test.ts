@@ -75,6 +75,9 @@ describe("the broker", () => {
       "x-api-key": anthropic.token,
       cookie: "a=b",
       "x-forwarded-for": "1.2.3.4",
+      "x-warren-scheme": "https",
+      via: "1.1 somebody",
+      forwarded: "for=1.2.3.4",
       "anthropic-version": "2023-06-01",
     })
     const second = await ask(
@@ -95,8 +98,8 @@ describe("the broker", () => {
       host: destination,
       "anthropic-version": "2023-06-01",
     })
-    expect(seen[0]?.headers).not.toHaveProperty("cookie")
-    expect(seen[0]?.headers).not.toHaveProperty("x-forwarded-for")
+    for (const name of ["cookie", "x-forwarded-for", "x-warren-scheme", "via", "forwarded"])
+      expect(seen[0]?.headers).not.toHaveProperty(name)
     expect(seen[1]?.headers.authorization).toBe(`Bearer ${realKey}`)
     expect(seen[1]?.body).toBe('{"model":"m"}')
     expect(JSON.stringify(seen)).not.toContain("lease_")
@@ -208,10 +211,11 @@ describe("the broker", () => {
   })
 
   test("a key that a destination says back, or a keeper that blurts it out, stays here", async () => {
+    const forItself = ["set-cookie", "www-authenticate", "alt-svc", "strict-transport-security"]
     const echo = `you sent ${realKey} and ${Buffer.from(realKey).toString("base64")}!`
     await using llm = await Loopback.http((request, response) => {
       response.setHeader("x-echo", request.headers["x-api-key"] ?? "")
-      response.setHeader("set-cookie", "a=b")
+      for (const name of forItself) response.setHeader(name, "a=b")
       // Cut in the middle of the key.
       response.write(echo.slice(0, 20))
       setImmediate(() => response.end(echo.slice(20)))
@@ -230,7 +234,7 @@ describe("the broker", () => {
     })
     const answer = await ask(port, "/anthropic/v1/messages", { "x-api-key": token })
     expect(answer.text).toMatch(/^you sent \*{30} and \*{40}!/)
-    expect(answer.headers).not.toHaveProperty("set-cookie")
+    for (const name of forItself) expect(answer.headers).not.toHaveProperty(name)
     const failed = await ask(port, "/anthropic/v1/messages", { "x-api-key": token })
     expect(failed.status).toBe(503)
     expect(answer.text + failed.text + system.lines.join("")).not.toContain(realKey)

@@ -79,6 +79,13 @@ describe("an egress policy", () => {
     "a b",
   ])("%j is no rule", (rule) => expect(() => new Policy({ mode: "list", allow: [rule] })).toThrow(/is not a rule/))
 
+  test("only what is listed as raw, at that port, is not looked into", () => {
+    const raw = ["git.example:22", "git.example:443", "example.com:22", "example.com:443"].filter((text) =>
+      policy.isRaw(targetOf(text)),
+    )
+    expect(raw).toEqual(["git.example:22"])
+  })
+
   test("all-public means names, on the web's ports", () => {
     const open = new Policy({ mode: "all-public", allow: ["example.com:22"] })
     expect(verdict(open, "anything.example:443")).toBe("allowed")

@@ -76,6 +76,7 @@ describe("HTTP through the proxy", () => {
       [get(`http://allowed.test:3000@evil.test/`, "evil.test"), "bad-host allowed.test:3000@evil.test 0"],
       [get(`https://allowed.test:${server.port}/`, "allowed.test"), "bad-request  0"],
       [get("ftp://allowed.test/", "allowed.test"), "bad-request  0"],
+      [get(`http://allowed.test:${server.port}/a#b`, `allowed.test:${server.port}`), "bad-request  0"],
       [get(`http://allowed.test:${server.port}/`, "evil.test"), `host-mismatch allowed.test ${server.port}`],
       [get(`http://allowed.test:${server.port}/`, "allowed.test"), `host-mismatch allowed.test ${server.port}`],
       [
@@ -207,6 +208,7 @@ describe("HTTP through the proxy", () => {
     })
     expect(await system.say(get("/anthropic/v1", "127.0.0.1:3128"))).toContain("local /anthropic/v1")
     expect(await system.say(get("http://broker.warren/x", "broker.warren"))).toContain("local /x")
+    expect(await system.say(get("http://broker.warren:8080/x", "broker.warren:8080"))).not.toContain("local")
     const tunnelled = await system.say(
       `CONNECT broker.warren:80 HTTP/1.1\r\nHost: broker.warren:80\r\n\r\n${get("/y", "broker.warren")}`,
     )

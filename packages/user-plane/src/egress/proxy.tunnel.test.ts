@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process"
 import { once } from "node:events"
-import type { Socket } from "node:net"
+import { createServer, type Socket } from "node:net"
 import { connect as connectTls, createServer as createTls, type TLSSocket } from "node:tls"
 import { promisify } from "node:util"
 import { eventually } from "@warren/base/testing/eventually.ts"
@@ -117,9 +117,34 @@ describe("tunnels", () => {
       "400 Bad",
     )
     expect(await system.say(`${connectTo("allowed.test", server.port)}SSH-2.0-x\r\n`)).toContain("400 Bad")
+    const within = (url: string): Promise<string> =>
+      system.say(
+        `${connectTo("allowed.test", server.port)}GET ${url} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`,
+      )
+    expect(await within(`http://${host}/three`)).toContain("hello /three")
+    expect(await within("http://evil.test/")).toContain("host-mismatch")
+    for (const url of ["https://evil.test/", "/a#b", "*"]) expect(await within(url), url).toContain("400 Bad")
     expect(await system.say(`${connectTo("allowed.test", server.port)}\x00nonsense`)).toMatch(/established\r\n\r\n$/)
     expect(system.refused[0]).toBe(`unknown-protocol allowed.test ${server.port}`)
     await eventually(() => system.proxy.counters().open === 0)
+  })
+
+  test.skipIf(process.getuid?.() !== 0)("to the port of TLS nothing else goes", async () => {
+    const server = createServer((socket) =>
+      socket.on("error", () => undefined).end("HTTP/1.1 200 OK\r\n\r\nin the clear"),
+    )
+    await once(server.listen(443, "127.0.0.77"), "listening")
+    try {
+      await using system = await EgressSystem.start({
+        policy: { mode: "list", allow: ["allowed.test"], allowPrivate: ["127.0.0.77:443"] },
+        names: { "allowed.test": ["127.0.0.77"] },
+      })
+      const request = "GET / HTTP/1.1\r\nHost: allowed.test:443\r\n\r\n"
+      expect(await system.say(`${connectTo("allowed.test", 443)}${request}`)).toMatch(/established\r\n\r\n$/)
+      expect(system.refused).toEqual(["unknown-protocol allowed.test 443"])
+    } finally {
+      server.close()
+    }
   })
 
   test("plain TCP passes where it is listed as such, whoever speaks first, half-closed either way", async () => {

@@ -1,6 +1,7 @@
-import { mkdir, chmod } from "node:fs/promises"
+import { chmod } from "node:fs/promises"
 import { join } from "node:path"
 import type { Clock } from "@warren/base/clock.ts"
+import { ensureFolder } from "@warren/base/folder.ts"
 import type { Log } from "@warren/base/log.ts"
 import type { z } from "zod"
 import { brokerEnvironment } from "../broker/broker-environment.ts"
@@ -45,7 +46,7 @@ const socketName = "proxy.sock"
 /** Opens a session's way out. May be done again at the same folder, by the next runner. */
 export async function openEgress(options: SessionEgressOptions): Promise<SessionEgress> {
   const { folder, session, clock } = options
-  await mkdir(folder, { recursive: true })
+  ensureFolder(folder)
   // Whoever is inside must get to the socket, as whatever user; only this folder is bound there.
   await chmod(folder, 0o755)
   const proxy = await EgressProxy.listen({

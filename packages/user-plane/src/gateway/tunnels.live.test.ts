@@ -1,4 +1,6 @@
 import { once } from "node:events"
+import { onFailpoint } from "@warren/base/failpoint.ts"
+import { Fault } from "@warren/base/fault.ts"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import type { TunnelEvent } from "@warren/protocol/user-plane/tunnels.ts"
 import type { Numbered } from "@warren/protocol/contract.ts"
@@ -40,6 +42,18 @@ describe("a tunnel", () => {
     await expect(system.ask.call("tunnel.create", { session: "nobody", name: "a", port: 1 })).rejects.toMatchObject({
       code: "not_found",
     })
+  })
+
+  test("that could not be made is not in the way of the same again", async () => {
+    let left = 1
+    using _ = onFailpoint((name) => {
+      if (name === "tunnel/noted" && left-- === 1) throw new Fault("unavailable", "the disk does not answer")
+    })
+    await expect(create("again")).rejects.toMatchObject({ code: "unavailable" })
+    expect((await system.ask.call("tunnel.list", { session })).items).toEqual([])
+    await create("again")
+    expect((await system.ask.call("tunnel.list", { session })).items).toMatchObject([{ name: "again" }])
+    await remove("again")
   })
 
   test("leads to its port, by path and by its own name, also by seed 003's paths", async () => {

@@ -54,11 +54,7 @@ export class Tunnels implements AsyncDisposable {
       ...{ id: newId("tun"), session, name, port, protocol, visibility, createdAt },
       ...{ path: `${prefixOf(session, name)}/`, label: labelOf(session, name) },
     }
-    this.#store.add({ tunnel, tokenHash: token === undefined ? undefined : hashOf(token) })
-    failpoint("tunnel/noted")
-    const kept = this.#store.find(session, name)
-    if (!kept) throw new Fault("internal", "a tunnel that was written down is not there")
-    this.#known.set(keyOf(tunnel), kept)
+    this.#known.set(keyOf(tunnel), this.#keep({ tunnel, tokenHash: token === undefined ? undefined : hashOf(token) }))
     this.events.append({ event: "created", tunnel })
     return { tunnel, ...(token === undefined ? {} : { token }) }
   }
@@ -136,6 +132,21 @@ export class Tunnels implements AsyncDisposable {
     this.#known.delete(keyOf(tunnel))
     for (const listener of this.#listeners) listener(tunnel)
     this.events.append({ event: "deleted", tunnel })
+  }
+
+  /** As it is written down; what nobody was told of does not stay there. */
+  #keep(made: Omit<TunnelRecord, "number">): TunnelRecord {
+    const { id, session, name } = made.tunnel
+    this.#store.add(made)
+    try {
+      failpoint("tunnel/noted")
+      const kept = this.#store.find(session, name)
+      if (kept) return kept
+      throw new Fault("internal", "a tunnel that was written down is not there")
+    } catch (failure) {
+      this.#store.remove(id)
+      throw failure
+    }
   }
 
   #checkFree(session: string, name: string): void {

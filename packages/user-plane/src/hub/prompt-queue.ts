@@ -79,7 +79,7 @@ export class PromptQueue {
 
   #next(): { readonly prompt: PromptRecord; readonly waitMs: number } | undefined {
     const { store, session, clock } = this.#parts
-    const open = store.openPrompts(session).map((prompt) => ({ prompt, waitMs: prompt.dueAt - clock.now() }))
+    const open = store.openPrompts(session).map((prompt) => ({ prompt, waitMs: waitOf(prompt.dueAt - clock.now()) }))
     return open.find(({ waitMs }) => waitMs <= 0) ?? open.toSorted((a, b) => a.waitMs - b.waitMs)[0]
   }
 
@@ -212,4 +212,9 @@ export class PromptQueue {
       this.#isUnreachable = false
     }
   }
+}
+
+/** Nothing waits longer than for more of its kind: what seems to has seen the wall clock jump back, and has waited enough. */
+function waitOf(leftMs: number): number {
+  return leftMs > limits.collectMs ? 0 : leftMs
 }

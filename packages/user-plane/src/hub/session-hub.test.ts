@@ -1,3 +1,4 @@
+import { systemClock } from "@warren/base/clock.ts"
 import { bundleProgram } from "@warren/base/testing/program.ts"
 import { TempFolder } from "@warren/base/testing/temp-folder.ts"
 import { AgentSpec } from "@warren/protocol/hub/agent-spec.ts"
@@ -199,6 +200,30 @@ describe("a collected prompt", () => {
     expect(items.some(isDone(second.messageId))).toBe(true)
     expect(textOf(first.messageId, first.chatId)).toBe("this\n\nand that\n")
   }, 20_000)
+
+  test.each([
+    ["a day back", -24 * 3_600_000],
+    ["to 1970", -Date.now()],
+    ["a day on", 24 * 3_600_000],
+  ])(
+    "is sent also when the wall clock jumps %s",
+    async (_, jumpMs) => {
+      let offMs = 0
+      let looks = 0
+      const now = (): number => (looks++, Date.now() + offMs)
+      await using late = new HubSystem(folder.at(`${files++}.db`), places, { ...systemClock, now })
+      const hub = await late.start("s1", AgentSpec.parse({ adapter: "command", cmd: "echo" }))
+      const { messageId } = say(hub, "this", { mode: "collect" })
+      offMs = jumpMs
+      // Something else happens, and everything is looked at anew.
+      const other = say(hub, "and that")
+      await feedUntil(hub, isDone(other.messageId))
+      await feedUntil(hub, isDone(messageId))
+      // Nobody looks all the time.
+      expect(looks).toBeLessThan(1_000)
+    },
+    20_000,
+  )
 })
 
 describe("what can go wrong", () => {

@@ -1,5 +1,6 @@
 import { existsSync, mkdirSync, readdirSync, renameSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
+import { onFailpoint } from "@warren/base/failpoint.ts"
 import { Fault } from "@warren/base/fault.ts"
 import { silentLog } from "@warren/base/log.ts"
 import { TempFolder } from "@warren/base/testing/temp-folder.ts"
@@ -164,6 +165,21 @@ describe.skipIf(!isRoot)("what is kept", () => {
     expect(readdirSync(temp.at("images/drafts"))).toEqual([])
     expect(layersOnDisk()).toEqual(before)
   })
+
+  test.each(["layer/settled", "layer/placed", "image/complete", "image/named"])(
+    "one that could not be written down at %s leaves nothing and is not in its own way",
+    async (name) => {
+      let left = 1
+      using _ = onFailpoint((passed) => {
+        if (passed === name && left-- === 1) throw new Fault("limit", "the disk is full")
+      })
+      await expect(load("a", "x")).rejects.toThrow(fault("limit"))
+      expect(readdirSync(temp.at("images/drafts"))).toEqual([])
+      if (name.startsWith("layer/")) expect(layersOnDisk()).toEqual([])
+      await load("a", "x")
+      expect(images.inspect("a").layers.length).toBe(layersOnDisk().length)
+    },
+  )
 
   test("an image whose layer was taken away from outside is no longer offered", async () => {
     await load("a", "x")

@@ -187,8 +187,14 @@ export class LayerStore implements AsyncDisposable {
     if (known) return known
     failpoint("layer/settled")
     renameSync(folder, this.#place(record.digest))
-    failpoint("layer/placed")
-    this.catalog.addLayer(record)
+    try {
+      failpoint("layer/placed")
+      this.catalog.addLayer(record)
+    } catch (failure) {
+      // What nobody knows would be in the way of whoever brings the same again.
+      renameSync(this.#place(record.digest), folder)
+      throw failure
+    }
     return record
   }
 

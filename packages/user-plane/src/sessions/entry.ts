@@ -12,6 +12,8 @@ export class Entry {
   /** While its sandbox runs, frozen or not. */
   live: Live | undefined
   hasDied = false
+  /** The rest of what it was on its way to when something failed: whoever comes next does it first. */
+  unfinished: (() => Promise<void>) | undefined
   inside: Facts["inside"] = "unknown"
   readonly #clock: Clock
   readonly #madeAt: number
@@ -74,6 +76,7 @@ export class Entry {
     return {
       state,
       hasDied: this.hasDied,
+      isUnfinished: this.unfinished !== undefined,
       isBusy: this.#uses > 0,
       inside: this.inside,
       sinceUseMs: this.#uses > 0 ? 0 : now - this.#usedAt,

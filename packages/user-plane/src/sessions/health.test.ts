@@ -8,6 +8,7 @@ const ms = fc.integer({ min: 0, max: 100_000 })
 const facts: fc.Arbitrary<Facts> = fc.record({
   state: fc.constantFrom(...SessionState.options),
   hasDied: fc.boolean(),
+  isUnfinished: fc.boolean(),
   isBusy: fc.boolean(),
   inside: fc.constantFrom("unknown", "busy", "quiet"),
   sinceUseMs: ms,
@@ -51,10 +52,11 @@ describe("what is decided about a session", () => {
       return made === undefined || canMove(state, made)
     }))
 
-  test("leaves alone what is on its way somewhere, or over", () =>
-    check(({ state }, action) => {
+  test("leaves alone what is on its way somewhere, or over, and finishes what came to a halt", () =>
+    check(({ state, isUnfinished }, action) => {
       const rests = state === "running" || state === "paused" || state === "hibernated"
-      return rests || action === undefined
+      const hasHalted = isUnfinished && (state === "hibernating" || state === "stopping")
+      return rests || action === (hasHalted ? "finish" : undefined)
     }))
 
   test("never puts to sleep what is busy, kept awake, or not known to be quiet", () =>

@@ -5,6 +5,8 @@ export interface Facts {
   readonly state: State
   /** Its sandbox has ended by itself. */
   readonly hasDied: boolean
+  /** Something failed on its way to where it was asked to go. */
+  readonly isUnfinished: boolean
   /** Commands, transfers, attached people, an agent's turn: something goes on right now. */
   readonly isBusy: boolean
   /** What was found inside when it was last looked at, after the last use. */
@@ -20,6 +22,7 @@ export interface Facts {
 }
 
 export type Action =
+  | "finish"
   | "fail"
   | "expire"
   | "endLife"
@@ -31,9 +34,10 @@ export type Action =
   | "stop"
   | "snapshot"
 
-/** What to do now: one thing, the most final first. Nothing is done to a session that is on its way somewhere. */
+/** What to do now: one thing, the most final first. A session that is on its way somewhere is left alone, unless it came to a halt. */
 export function decide(facts: Facts): Action | undefined {
   const isAwake = facts.state === "running" || facts.state === "paused"
+  if (isEnding(facts)) return facts.isUnfinished ? "finish" : undefined
   if (facts.hasDied) return isAwake ? "fail" : undefined
   if (!isAwake && facts.state !== "hibernated") return undefined
   const end = dueEnd(facts)
@@ -41,6 +45,10 @@ export function decide(facts: Facts): Action | undefined {
   if (facts.isBusy) return dueSnapshot(facts)
   if (facts.ttlMs !== undefined && facts.sinceUseMs >= facts.ttlMs) return "expire"
   return dueIdle(facts) ?? dueSnapshot(facts)
+}
+
+function isEnding({ state }: Facts): boolean {
+  return state === "hibernating" || state === "stopping"
 }
 
 /** A life that ends in sleep ends once: one that sleeps already is left alone until it is given more of it. */

@@ -65,15 +65,14 @@ export class Lives {
   }
 
   async hibernate(entry: Entry, reason: Reason): Promise<SessionData> {
-    const { live } = entry
     this.#book.move(entry, "hibernate", {})
-    entry.live = undefined
-    await this.#ending(entry, async () => {
+    const end = async (live: Live | undefined): Promise<void> => {
       failpoint("session/hibernating")
       if (live) await this.#sandboxes.stop(live)
-    })
-    failpoint("session/asleep")
-    return this.#book.finish(entry, "sleep", { reason })
+      failpoint("session/asleep")
+    }
+    await this.#arrive(entry, end, () => this.#book.finish(entry, "sleep", { reason }))
+    return shown(entry.record)
   }
 
   async restore(entry: Entry, signal: AbortSignal): Promise<SessionData> {
@@ -92,11 +91,15 @@ export class Lives {
       entry.used()
       return shown(entry.record)
     } catch (failure) {
-      if (live) await this.#sandboxes.stop(live, 0)
-      const isLost = Fault.from(failure).code === "not_found"
-      const detail = messageOf(failure)
-      if (isLost) this.#book.finish(entry, "fail", { reason: "lost", detail, sandbox: undefined })
-      else this.#book.finish(entry, "lose", { reason: "start", detail })
+      try {
+        // One that does not end is ended when it is started again.
+        if (live) await this.#sandboxes.stop(live, 0)
+      } finally {
+        const isLost = Fault.from(failure).code === "not_found"
+        const detail = messageOf(failure)
+        if (isLost) this.#book.finish(entry, "fail", { reason: "lost", detail, sandbox: undefined })
+        else this.#book.finish(entry, "lose", { reason: "start", detail })
+      }
       throw failure
     }
   }
@@ -121,8 +124,11 @@ export class Lives {
       this.#book.attach(entry, next)
     } catch (failure) {
       // Nothing was lost: its files are those from before, and the next use starts it.
-      if (next) await this.#sandboxes.destroy(next.id, next.plan, next.wayOut)
-      this.#book.finish(entry, "lose", { reason: "start", detail: messageOf(failure) })
+      try {
+        if (next) await this.#sandboxes.destroy(next.id, next.plan, next.wayOut)
+      } finally {
+        this.#book.finish(entry, "lose", { reason: "start", detail: messageOf(failure) })
+      }
       throw failure
     }
     failpoint("rollback/moved")
@@ -132,32 +138,33 @@ export class Lives {
 
   async stop(entry: Entry, { reason = "requested", graceMs, dropsFiles = false }: Stopping): Promise<SessionData> {
     if (entry.record.state === "stopped") return shown(entry.record)
-    const { live } = entry
     const { sandbox, plan } = entry.record
     // Given up before they go: a session must never seem to have files that are half gone.
     this.#book.move(entry, "stop", { reason, sandbox: dropsFiles ? undefined : sandbox })
-    entry.live = undefined
-    await this.#ending(entry, async () => {
+    const end = async (live: Live | undefined): Promise<void> => {
       failpoint("session/stopping")
       if (live) await this.#sandboxes.stop(live, graceMs)
       if (dropsFiles && sandbox !== undefined) await this.#sandboxes.destroy(sandbox, plan)
-    })
-    failpoint("session/stopped")
-    return this.#book.finish(entry, "end", {})
+      failpoint("session/stopped")
+    }
+    await this.#arrive(entry, end, () => this.#book.finish(entry, "end", {}))
+    return shown(entry.record)
   }
 
   /** Everything of it goes. */
   async delete(entry: Entry): Promise<void> {
-    const { live } = entry
-    if (canMove(entry.record.state, "stop")) this.#book.move(entry, "stop", { isLeaving: true })
-    else this.#book.write(entry, { ...entry.record, isLeaving: true })
-    // Not before it is written down: one that could not be deleted goes on.
-    entry.live = undefined
-    failpoint("session/leaving")
-    const { sandbox, plan } = entry.record
-    if (sandbox !== undefined) await this.#sandboxes.destroy(sandbox, plan, live?.wayOut)
-    failpoint("session/removed")
-    this.#book.delete(entry)
+    if (entry.record.isLeaving && entry.unfinished) return entry.unfinished()
+    // What it failed on is no reason to keep it. Files that were being given up are known to nobody else, so it is tried first.
+    await entry.unfinished?.().catch(() => undefined)
+    this.#book.move(entry, "leave", { isLeaving: true })
+    const remove = async (live: Live | undefined): Promise<void> => {
+      failpoint("session/leaving")
+      const { sandbox, plan } = entry.record
+      if (sandbox !== undefined) await this.#sandboxes.destroy(sandbox, plan, live?.wayOut)
+      failpoint("session/removed")
+      this.#book.delete(entry)
+    }
+    await this.#arrive(entry, remove)
   }
 
   /** Its sandbox has ended and nobody asked for it. */
@@ -170,14 +177,19 @@ export class Lives {
     if (live) await this.#sandboxes.stop(live, 0)
   }
 
-  /** What ends a sandbox. If it does not end, the session has failed: its files are there, and whoever wants can try again. */
-  async #ending(entry: Entry, work: () => Promise<void>): Promise<void> {
+  /** It is written down where it goes to, so it gets there: whoever asked is told what failed, and the rest is done later. */
+  async #arrive(entry: Entry, end: (live: Live | undefined) => Promise<void>, done?: () => unknown): Promise<void> {
+    const { live } = entry
+    entry.live = undefined
     try {
-      await work()
+      await end(live)
     } catch (failure) {
-      this.#book.finish(entry, "fail", { reason: "died", detail: `it could not be stopped: ${messageOf(failure)}` })
+      entry.live = live
+      this.#book.postpone(entry, () => this.#arrive(entry, end, done))
       throw failure
     }
+    entry.unfinished = undefined
+    done?.()
   }
 
   /** One that could not be stopped runs still; it is not the one that is asked for. */

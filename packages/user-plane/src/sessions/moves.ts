@@ -20,7 +20,15 @@ export const moves = {
     to: "stopping",
   },
   end: { from: ["stopping"], to: "stopped" },
-  fail: { from: ["starting", "running", "paused", "hibernating", "restoring", "stopping"], to: "failed" },
+  /** It is deleted: from anywhere, also a second time, and nothing leads back. */
+  leave: {
+    from: [
+      ...(["starting", "running", "paused", "hibernating", "hibernated", "restoring"] as const),
+      ...(["stopping", "stopped", "failed"] as const),
+    ],
+    to: "stopping",
+  },
+  fail: { from: ["starting", "running", "paused", "restoring"], to: "failed" },
 } as const satisfies Readonly<Record<string, { from: readonly State[]; to: State }>>
 
 export type Move = keyof typeof moves
@@ -43,4 +51,6 @@ const hints: Readonly<Partial<Record<State, string>>> = {
   failed: "start it again with session.restore",
   hibernated: "wake it with session.restore, or by using it",
   paused: "resume it first",
+  stopping: "it is on its way: ask again in a moment",
+  hibernating: "it is on its way: ask again in a moment",
 }

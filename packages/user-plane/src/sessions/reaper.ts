@@ -66,6 +66,7 @@ export class Reaper implements AsyncDisposable {
   async #flush(): Promise<void> {
     try {
       this.#parts.sessions.flush()
+      this.#parts.snapshots.flush()
     } catch (failure) {
       this.#parts.log("warn", "sessions.flush", { message: messageOf(failure) })
       await this.#sleep(againMs, this.#stop.signal)
@@ -109,6 +110,8 @@ export class Reaper implements AsyncDisposable {
     const { sessions, snapshots, clock } = this.#parts
     const { id } = entry
     switch (action) {
+      case "finish":
+        return sessions.finish(id)
       case "fail":
         return sessions.fail(entry, ...whyDied(entry))
       case "expire":

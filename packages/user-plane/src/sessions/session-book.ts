@@ -167,6 +167,12 @@ export class SessionBook {
     return shown(entry.record)
   }
 
+  /** Something failed on its way: what is left of it is done by whoever comes next, and nobody has to come. */
+  postpone(entry: Entry, rest: () => Promise<void>): void {
+    entry.unfinished = rest
+    this.#parts.wake()
+  }
+
   /** Its sandbox runs, and is watched. */
   attach(entry: Entry, live: Live): void {
     entry.live = live

@@ -132,7 +132,7 @@ export class Sessions {
   }
 
   update({ id: which, network, ...asked }: Input<"session.update">): Promise<SessionData> {
-    return this.#book.turn(which, async (entry) => {
+    return this.#turn(which, async (entry) => {
       const { record } = entry
       if (network && network.mode !== record.plan.network)
         throw new Fault("unsupported", `a session with the network ${record.plan.network} cannot have another`)
@@ -161,7 +161,7 @@ export class Sessions {
         // Nobody is woken: a use makes everything due later, never sooner.
         return new Use(entry.live, entry.record, use)
       }
-      await this.#book.turn(entry.id, (found) => this.#lives.awaken(found, signal))
+      await this.#turn(entry.id, (found) => this.#lives.awaken(found, signal))
     }
   }
 
@@ -180,28 +180,33 @@ export class Sessions {
   }
 
   pause(which: string): Promise<SessionData> {
-    return this.#book.turn(which, (entry) => this.#lives.pause(entry))
+    return this.#turn(which, (entry) => this.#lives.pause(entry))
   }
 
   resume(which: string): Promise<SessionData> {
-    return this.#book.turn(which, (entry) => this.#lives.resume(entry))
+    return this.#turn(which, (entry) => this.#lives.resume(entry))
   }
 
   hibernate(which: string, reason: Reason = "requested"): Promise<SessionData> {
-    return this.#book.turn(which, (entry) => this.#lives.hibernate(entry, reason))
+    return this.#turn(which, (entry) => this.#lives.hibernate(entry, reason))
   }
 
   restore(which: string, signal: AbortSignal): Promise<SessionData> {
-    return this.#book.turn(which, (entry) => this.#lives.restore(entry, signal))
+    return this.#turn(which, (entry) => this.#lives.restore(entry, signal))
   }
 
   stop(which: string, how: Stopping = {}): Promise<SessionData> {
-    return this.#book.turn(which, (entry) => this.#lives.stop(entry, how))
+    return this.#turn(which, (entry) => this.#lives.stop(entry, how))
   }
 
   /** Everything of it goes; its snapshots and its workspace stay. */
   delete(which: string): Promise<void> {
     return this.#book.turn(which, (entry) => this.#lives.delete(entry))
+  }
+
+  /** Whatever failed on its way is done now. */
+  finish(which: string): Promise<void> {
+    return this.#turn(which, async () => undefined)
   }
 
   fail(entry: Entry, reason: Reason, detail: string): Promise<void> {
@@ -217,7 +222,7 @@ export class Sessions {
   ): Promise<SessionData[]> {
     await using passing = from
       ? undefined
-      : await this.#book.turn(which, ({ record }) => this.#parts.snapshots.passing(record))
+      : await this.#turn(which, ({ record }) => this.#parts.snapshots.passing(record))
     const snapshot = from ?? passing
     if (!snapshot) throw new Fault("internal", "there are no files to fork")
     failpoint("fork/frozen")
@@ -242,11 +247,11 @@ export class Sessions {
 
   rollback(which: string, snapshotId: string, signal: AbortSignal): Promise<SessionData> {
     const snapshot = this.#parts.snapshots.get(snapshotId)
-    return this.#book.turn(which, (entry) => this.#lives.rollback(entry, snapshot, signal))
+    return this.#turn(which, (entry) => this.#lives.rollback(entry, snapshot, signal))
   }
 
   snapshot(which: string, how: { name?: string | undefined; isAutomatic?: boolean }) {
-    return this.#book.turn(which, async (entry) => {
+    return this.#turn(which, async (entry) => {
       const record = await this.#parts.snapshots.take(entry.record, how)
       entry.tookSnapshot()
       return shownSnapshot(record)
@@ -261,6 +266,14 @@ export class Sessions {
 
   flush(): void {
     this.#book.flush()
+  }
+
+  /** Its turn, when it is where it was going to. */
+  #turn<T>(which: string, work: (entry: Entry) => Promise<T>): Promise<T> {
+    return this.#book.turn(which, async (entry) => {
+      await entry.unfinished?.()
+      return await work(this.#book.entry(entry.id))
+    })
   }
 
   /** Lets go of everything; the sandboxes go on. */

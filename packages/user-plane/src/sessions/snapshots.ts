@@ -18,6 +18,8 @@ export class Snapshots {
   readonly #sandboxes: Sandboxes
   readonly #images: ImageSource
   readonly #clock: Clock
+  /** Gone, and still written down: the database was locked, or full. */
+  readonly #owed = new Set<SnapshotId>()
 
   constructor(store: SnapshotStore, sandboxes: Sandboxes, images: ImageSource, clock: Clock) {
     this.#store = store
@@ -37,7 +39,13 @@ export class Snapshots {
     how: { name?: string | undefined; isAutomatic?: boolean } = {},
   ): Promise<SnapshotRecord> {
     const record = await this.#freeze(session, how)
-    this.#store.set(record.id, "ready")
+    try {
+      this.#store.set(record.id, "ready")
+    } catch (failure) {
+      // Nobody is told of it: nothing of it stays.
+      await this.#remove(record, this.#driver(record.plan.driver))
+      throw failure
+    }
     failpoint("snapshot/ready")
     return record
   }
@@ -125,11 +133,24 @@ export class Snapshots {
     }
   }
 
+  /** Writes down what is owed. */
+  flush(): void {
+    for (const id of this.#owed) {
+      this.#store.delete(id)
+      this.#owed.delete(id)
+    }
+  }
+
   async #remove({ id }: { readonly id: SnapshotId }, driver: Snapshotting): Promise<void> {
     await driver.removeSnapshot(id)
     this.#images.release(id)
     failpoint("snapshot/removed")
-    this.#store.delete(id)
+    this.#owed.add(id)
+    try {
+      this.flush()
+    } catch {
+      // It has happened. The next flush writes it down, or the next runner finds that it was on its way out.
+    }
   }
 
   #driver(name: DriverName): Driver & Snapshotting {

@@ -1,9 +1,10 @@
 import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto"
 import { constants } from "node:fs"
-import { mkdir, open, type FileHandle } from "node:fs/promises"
+import { open, type FileHandle } from "node:fs/promises"
 import { dirname } from "node:path"
 import { writeFileAtomic } from "@warren/base/atomic-file.ts"
 import { errnoOf, Fault } from "@warren/base/fault.ts"
+import { ensureFolder } from "@warren/base/folder.ts"
 import { z } from "zod"
 
 const algorithm = "aes-256-gcm"
@@ -79,7 +80,7 @@ export class KeyRing {
   /** Durable when it returns: whatever is sealed after that can be opened again. */
   async write(path: string): Promise<void> {
     const keys = Object.fromEntries([...this.#keys].map(([id, key]) => [id, key.toString("base64")]))
-    await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+    ensureFolder(dirname(path), 0o700)
     await writeFileAtomic(path, `${JSON.stringify({ current: this.current, keys })}\n`, { mode: 0o600 })
   }
 

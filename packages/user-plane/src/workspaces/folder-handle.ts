@@ -1,6 +1,7 @@
 import { constants } from "node:fs"
 import { chmod, mkdir, open, type FileHandle } from "node:fs/promises"
 import { errnoOf, Fault, type FaultCode } from "@warren/base/fault.ts"
+import { ensureFolder } from "@warren/base/folder.ts"
 import type { Place } from "./place.ts"
 
 const folderFlags = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW
@@ -85,7 +86,7 @@ export async function withFolder<T>(
 
 /** A folder of our own, with exactly this mode. */
 export async function makeOwnFolder(path: string, mode: number): Promise<void> {
-  await mkdir(path, { recursive: true, mode })
+  ensureFolder(path, mode)
   await chmod(path, mode)
 }
 

@@ -49,7 +49,7 @@ export class Shells {
       const shell = await shellOf(ask, session)
       const input = { session, shell, cmd, timeoutMs }
       await using run = await ask.stream("shell.run", input)
-      const decoder = new TextDecoder()
+      const decoder = new TextDecoder("utf-8", { ignoreBOM: true })
       for (let item = await run.next(); item !== undefined; item = await run.next()) {
         if (item instanceof Chunk) await tell(decoder.decode(item.bytes, { stream: true }))
         else if (item.reason === "timeout") throw new Fault("timeout", `command timed out after ${timeoutMs} ms`)

@@ -27,6 +27,8 @@ describe("sandboxes with an address of their own", () => {
 
   it("reach neither the host, private networks, metadata services nor each other, and are told at once", () => {
     expect(new Set(Object.values(seen["refused"] as object))).toEqual(new Set(["refused"]))
+    const notPublic = Object.entries(seen["not public"] as object)
+    expect(notPublic.filter(([, answer]) => answer !== "refused")).toEqual([])
     expect(seen["reachable from the host itself"]).toBe("yes")
   })
 
@@ -38,7 +40,14 @@ describe("sandboxes with an address of their own", () => {
 
   it("cannot send in the name of others", () => expect(seen["heard"]).toEqual(["honest from 10.9.9.1"]))
 
-  it("have no version 6", () => expect(seen["version 6"]).toBe(""))
+  it("have no version 6, and none passes for who gives themselves one", () => {
+    expect([seen["version 6"], seen["answer to version 6"]]).toEqual(["", ""])
+  })
+
+  it("send nothing but TCP and UDP, and at most so many connections, each for itself", () => {
+    expect(seen["answer to a ping"]).toBe("type 3")
+    expect(seen["too many connections"]).toEqual(["refused", "you are 10.9.9.1"])
+  })
 
   it("are measured and counted", () => {
     expect(seen["posture"]).toEqual({ mode: "bridge", routes: ["eth0"] })

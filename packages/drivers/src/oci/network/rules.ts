@@ -15,7 +15,7 @@ const refused = [
 ]
 
 /** Connections one sandbox may have at a time: the kernel's table is everybody's. */
-const connectionsMax = 4096
+export const connectionsMax = 4096
 
 interface RuleOptions {
   /** The name of the table. */
@@ -42,7 +42,8 @@ table inet ${table} {
     type filter hook forward priority filter - 10; policy accept;
     iifname ${ours} jump out
     oifname ${ours} ct state established,related accept
-    oifname ${ours} drop${onlyOurs ? `\n    iifname != "${anyDevice}*" oifname != "${anyDevice}*" drop` : ""}
+    oifname ${ours} drop
+    ${onlyOurs ? `iifname != "${anyDevice}*" oifname != "${anyDevice}*" drop` : ""}
   }
   chain out {
     meta nfproto != ipv4 drop

@@ -47,18 +47,27 @@ export interface Report {
   readonly skipped: readonly string[]
 }
 
-/** Runs test files of this folder as that person. */
-export async function testAs(person: Person, files: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<Report> {
+/** Runs test files of this folder as that person; `only`: of their tests, those with such a name. */
+export async function testAs(
+  person: Person,
+  files: readonly string[],
+  env: NodeJS.ProcessEnv = {},
+  only?: RegExp,
+): Promise<Report> {
   const output = join(person.home, "report.json")
   const vitest = [join(checkout, "node_modules/vitest/vitest.mjs"), "run", "--configLoader", "runner"]
   const reporters = ["--reporter=default", "--reporter=json", `--outputFile.json=${output}`]
+  const named = only ? ["--testNamePattern", only.source] : []
   const paths = files.map((name) => join("packages/drivers/src/oci", name))
   // The bounding set stays: without it newuidmap has no right to write a map.
   const drop = ["--reuid", person.name, "--regid", person.name, "--init-groups", "--inh-caps=-all"]
-  const child = spawn(...withCheckout(["setpriv", ...drop, process.execPath, ...vitest, ...reporters, ...paths]), {
-    env: { PATH: process.env["PATH"], HOME: person.home, NO_COLOR: "1", ...env },
-    stdio: ["ignore", "pipe", "pipe"],
-  })
+  const child = spawn(
+    ...withCheckout(["setpriv", ...drop, process.execPath, ...vitest, ...reporters, ...named, ...paths]),
+    {
+      env: { PATH: process.env["PATH"], HOME: person.home, NO_COLOR: "1", ...env },
+      stdio: ["ignore", "pipe", "pipe"],
+    },
+  )
   let said = ""
   for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk: Buffer) => (said += chunk.toString()))
   const [code] = (await once(child, "close")) as [number | null]

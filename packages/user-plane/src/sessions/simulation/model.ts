@@ -17,17 +17,16 @@ export interface Note {
 
 type Found = State | "absent"
 
-/** How each may be found when it was not acknowledged, besides as it was. */
+/** How each may be found when it was not acknowledged, besides as it was: what was begun is finished, also when a part of it failed. */
 const ends: Readonly<Record<Asked["op"], readonly Found[]>> = {
   create: ["absent", "running"],
   pause: ["paused"],
   resume: ["running"],
-  // What could not be ended has failed.
-  hibernate: ["hibernated", "failed"],
+  hibernate: ["hibernated"],
   restore: ["running", "hibernated"],
   rollback: ["running", "hibernated"],
-  stop: ["stopped", "failed"],
-  delete: ["stopping", "stopped", "absent"],
+  stop: ["stopped"],
+  delete: ["absent"],
   use: ["running", "hibernated"],
   write: ["running", "hibernated"],
 }
@@ -46,7 +45,5 @@ export function mayHold({ files, asked }: Note): readonly string[] {
 
 /** What was not acknowledged has happened or has not: from now on it is as it was found. */
 export function settle(note: Note, state: State, files: string): void {
-  // One that could not be deleted is on its way out until somebody asks again, or the next runner sees to it.
-  const asked = state === "stopping" ? note.asked : undefined
-  Object.assign(note, { state, files, asked, hasDied: false })
+  Object.assign(note, { state, files, asked: undefined, hasDied: false })
 }

@@ -17,6 +17,7 @@ const happening = fc.oneof(
   { weight: 8, arbitrary: fc.record({ what: fc.constantFrom(...asked), which, isWaited }) },
   { weight: 5, arbitrary: fc.record({ what: fc.constantFrom(...rarely), which, isWaited }) },
   { weight: 3, arbitrary: fc.record({ what: fc.constant("kill" as const), passes: fc.nat({ max: 12 }) }) },
+  { weight: 1, arbitrary: fc.record({ what: fc.constant("trip" as const), passes: fc.integer({ min: 1, max: 8 }) }) },
   {
     weight: 1,
     arbitrary: fc.record({
@@ -84,3 +85,12 @@ it.each(["pause", "resume", "hibernate", "restore", "stop", "delete", "rollback"
     }
   },
 )
+
+it("never gives back a session that is being deleted", async () => {
+  const check: Happening = { what: "check" }
+  const step = (what: Asked): Happening => ({ what, which: 0, isWaited: true })
+  for (const failure of failures) {
+    const history = [step("create"), step("stop"), failure, step("delete"), check, step("restore"), step("write")]
+    await new Simulation(1).play([...history, check, { what: "restart" }, check])
+  }
+})

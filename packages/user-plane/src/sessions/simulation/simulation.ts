@@ -15,8 +15,8 @@ import { Dead, Life, World } from "./world.ts"
 /** Everything that can happen, to one of a few sessions. `isWaited`: before anything else happens. */
 export type Happening =
   | { readonly what: Asked["op"] | "snapshot" | "fork" | "die"; readonly which: number; readonly isWaited: boolean }
-  /** The runner dies: now, or at that failpoint from here. */
-  | { readonly what: "kill"; readonly passes: number }
+  /** The runner dies: now, or at that failpoint from here. `trip`: what is under way there fails. */
+  | { readonly what: "kill" | "trip"; readonly passes: number }
   /** A driver's call from here fails; the database takes no writes for a while. */
   | { readonly what: "fail" | "full"; readonly calls: number }
   | { readonly what: "advance" | "jump"; readonly ms: number }
@@ -39,6 +39,7 @@ export class Simulation {
   #life: Life
   #engine: Engine | undefined
   #passesLeft = 0
+  #passesToTrip = 0
   #writesToFail = 0
   /** What could not be taken back then is found by the next runner. */
   #hasFailed = false
@@ -52,7 +53,7 @@ export class Simulation {
   /** Plays it to its end, kills what runs, and takes everything away. Throws when something is not as it must be. */
   async play(history: readonly Happening[]): Promise<void> {
     for (const table of ["sessions", "sandboxes", "snapshots"]) Simulation.database.run(`DELETE FROM ${table}`)
-    using _ = onFailpoint(() => this.#pass())
+    using _ = onFailpoint((name) => this.#pass(name))
     try {
       await this.#open()
       for (const happening of history) await this.#happen(happening)
@@ -74,6 +75,10 @@ export class Simulation {
       case "kill":
         this.#passesLeft = happening.passes
         return happening.passes === 0 ? this.#renew() : undefined
+      case "trip":
+        this.#hasFailed = true
+        this.#passesToTrip = happening.passes
+        return
       case "fail":
         this.#hasFailed = true
         this.#life.failsIn = happening.calls
@@ -206,8 +211,10 @@ export class Simulation {
     note.hasDied = true
   }
 
-  #pass(): void {
+  #pass(name: string): void {
     this.#life.check()
+    if (this.#passesToTrip > 0 && canFail(name) && --this.#passesToTrip === 0)
+      throw new Fault("unavailable", `${name} was told to fail`)
     if (this.#passesLeft > 0 && --this.#passesLeft === 0) {
       this.#life.isOver = true
       this.#life.check()
@@ -230,6 +237,7 @@ export class Simulation {
     this.#writesToFail = 0
     this.#life.failsIn = 0
     this.#passesLeft = 0
+    this.#passesToTrip = 0
     await Promise.all(this.#under)
     if (this.#life.isOver) return this.#renew()
     await this.#clock.advance(restMs)
@@ -245,6 +253,7 @@ export class Simulation {
   async #kill(): Promise<void> {
     this.#life.isOver = true
     this.#writesToFail = 0
+    this.#passesToTrip = 0
     await Promise.all(this.#under)
     await this.#close()
   }
@@ -311,6 +320,11 @@ export class Simulation {
     this.#snapshots.clear()
     await this.#look("when everything was taken away")
   }
+}
+
+/** What follows in the same breath cannot fail, so that nothing is there to take it back; and a boot that fails is a death. */
+function canFail(name: string): boolean {
+  return !["session/admitted", "session/made", "session/taken", "session/written"].includes(name) && !name.startsWith("boot/")
 }
 
 /** Whether it has happened is not known: it stays in the notes as it was asked for. Only faults may be told, and death. */

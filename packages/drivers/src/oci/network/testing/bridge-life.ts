@@ -1,6 +1,6 @@
 import { execFileSync } from "node:child_process"
 import { once } from "node:events"
-import { readFileSync } from "node:fs"
+import { readFileSync, writeFileSync } from "node:fs"
 import { createServer, connect } from "node:net"
 import { join } from "node:path"
 import { text as readAll } from "node:stream/consumers"
@@ -12,6 +12,8 @@ import { specOf } from "../../../spec-of.ts"
 import { openOciDriver, type OciDriver, type OciOptions } from "../../driver.ts"
 import { hostImage } from "../../host-image.ts"
 import { initPid } from "../../testing/invariants.ts"
+import { connectionsMax } from "../rules.ts"
+import { deviceOf, ping, quiet, six, versionSix } from "./forbidden.ts"
 import { ip, machine } from "./machine.ts"
 
 /**
@@ -29,7 +31,14 @@ const open = (): Promise<OciDriver> =>
   })
 
 ip("link", "set", "lo", "up")
-const outside = await machine("up0", "10.9.9.1", ["10.9.9.2/24", "203.0.113.10/32", "169.254.169.254/32"])
+// The kernel says no to one address only so often in a second; here it is asked often.
+writeFileSync("/proc/sys/net/ipv4/icmp_ratelimit", "0")
+/** One of every range that nobody may go to, as far as another machine can have it. */
+const notPublic = ["0.0.0.9", "100.64.0.9", "172.16.0.9", "192.0.0.9", "192.168.0.9", "198.18.0.9", "240.0.0.9"]
+const outside = await machine("up0", "10.9.9.1", [
+  ...["10.9.9.2/24", "203.0.113.10/32", "169.254.169.254/32"],
+  ...notPublic.map((address) => `${address}/32`),
+])
 const elsewhere = await machine("up1", "10.8.8.1", ["10.8.8.2/24"])
 ip("route", "add", "default", "via", "10.9.9.2")
 const onHost = createServer((socket) => socket.end("the host\n")).listen(9090)
@@ -68,6 +77,9 @@ const fromOutside = async (host: string, port: number): Promise<string> => {
   socket.write(`${host} ${port}`)
   return (await readAll(socket)).trim()
 }
+const crowd = (host: string, count: number): string => `perl -e '
+  use Socket; for my $n (1..${count}) { socket(my $s, AF_INET, SOCK_DGRAM, 0); bind($s, sockaddr_in(10000 + $n, INADDR_ANY));
+  send($s, "x", 0, sockaddr_in(8084, inet_aton("${host}"))) }'`
 const devices = (): string[] => readFileSync("/proc/net/dev", "utf8").match(/wrn\w+/g) ?? []
 const tables = (): string => execFileSync("nft", ["list", "tables"]).toString().trim()
 const forwarding = (): string => readFileSync("/proc/sys/net/ipv4/conf/up0/forwarding", "utf8").trim()
@@ -96,6 +108,9 @@ try {
     "the other sandbox": await ask(one, address, 7070),
     "the other sandbox's gateway": await ask(one, gateway, 9090),
   }
+  seen["not public"] = Object.fromEntries(
+    await Promise.all(notPublic.map(async (host) => [host, await ask(two, host, 8080)] as const)),
+  )
   seen["reachable from the host itself"] = await new Promise((resolve) => {
     const socket = connect(9090, "10.9.9.1", () => resolve("yes"))
     socket.on("error", (failure) => resolve(failure.message)).resume()
@@ -111,6 +126,22 @@ try {
   await sh(two, send("203.0.113.10", 8081, "honest"))
   seen["heard"] = JSON.parse(await ask(two, "203.0.113.10", 8082))
   seen["version 6"] = await sh(two, "grep -v ' lo$' /proc/net/if_inet6")
+  // Nor this: an address of version 6 on every device, and a machine that passes such packets on.
+  versionSix(inside, deviceOf(gateway), outside.pid ?? 0)
+  seen["answer to version 6"] = quiet(
+    "nsenter",
+    inside,
+    "timeout",
+    "2",
+    "bash",
+    "-c",
+    `cat </dev/tcp/${six.outside}/8080`,
+  )
+  seen["answer to a ping"] = quiet("nsenter", inside, "perl", "-e", ping, "203.0.113.10")
+  const three = await start()
+  await sh(three, crowd("203.0.113.10", connectionsMax))
+  seen["too many connections"] = [await ask(three, "203.0.113.10", 8080), await ask(two, "203.0.113.10", 8080)]
+  await driver.destroy(three.id)
   seen["posture"] = (await two.posture()).network
   const { receivedBytes, sentBytes } = await two.stats()
   seen["counted"] = receivedBytes > 0 && sentBytes > 0
@@ -141,7 +172,7 @@ try {
 
   const times: Record<"none" | "bridge", number[]> = { none: [], bridge: [] }
   const kept = await start()
-  for (let round = 0; round < 12; round++) {
+  for (let round = 0; round < 5; round++) {
     for (const mode of ["none", "bridge"] as const) {
       const spec = specOf(image, { limits, network: { mode } })
       await driver.create(spec, never)
@@ -155,7 +186,7 @@ try {
   seen["startMs"] = { none: median(times.none), bridge: median(times.bridge) }
   seen["at the end"] = [devices(), tables(), forwarding()]
 } finally {
-  for await (const sandbox of driver.adopt(never)) void sandbox
+  for await (const sandbox of driver.adopt(never)) await driver.destroy(sandbox.id)
   await driver[Symbol.asyncDispose]()
   onHost.close()
   outside.kill()
