@@ -17,7 +17,7 @@ const jumps = { "an hour on": hour, "an hour back": -hour, "a day on": day, "a d
  * Everything on a machine whose wall clock jumps while sessions live: what measures goes on measuring, what is said in times is as the
  * clock says, nothing that is fresh goes, and nobody begins to run in circles.
  */
-describe.skipIf(process.getuid?.() !== 0)("a wall clock that jumps", { timeout: 180_000 }, () => {
+describe.skipIf(process.getuid?.() !== 0)("a wall clock that jumps", { timeout: 120_000 }, () => {
   const mishap = new Mishap()
   let system: ApiSystem
 
@@ -105,13 +105,15 @@ describe.skipIf(process.getuid?.() !== 0)("a wall clock that jumps", { timeout: 
     const seen: number[] = []
     const stop = new AbortController()
     const until = async (count: number): Promise<void> => {
-      while (seen.length < count) await pause(10)
+      while (seen.length < count && !fault) await pause(10)
+      if (fault) throw fault
     }
     let fault: Fault | undefined
     const reading = (async () => {
       for await (const { seq } of warren.sessions.events({ signal: stop.signal })) seen.push(seq)
     })().catch((failure: unknown) => (fault = Fault.from(failure)))
-    for (const ms of [...Object.values(jumps), 0]) {
+    // At first it is right: a request that is under way at a jump may be refused, as one that was signed in another time.
+    for (const ms of [0, ...Object.values(jumps), 0]) {
       mishap.clockMs = ms
       const before = seen.length
       await (await warren.sessions.create({})).delete()

@@ -57,7 +57,11 @@ export const targets: readonly Target[] = [
     kinds: [...conditions, "entries"],
     tests: [`${gateway}/address.test.ts`, ...gatewayTests],
   },
-  { file: `${gateway}/authority.ts`, kinds: everything, tests: [`${gateway}/address.test.ts`, ...gatewayTests] },
+  {
+    file: `${gateway}/authority.ts`,
+    kinds: everything,
+    tests: [`${gateway}/authority.test.ts`, `${gateway}/address.test.ts`, ...gatewayTests],
+  },
   { file: `${gateway}/admission.ts`, kinds: conditions, tests: gatewayTests },
   { file: `${gateway}/credentials.ts`, kinds: [...everything, "alternatives"], tests: gatewayTests },
   { file: `${gateway}/grants.ts`, kinds: everything, tests: gatewayTests },
@@ -101,8 +105,8 @@ export const targets: readonly Target[] = [
     kinds: ["headers", "checks", "entries", "pieces"],
     tests: [`${control}/page/page.test.ts`],
   },
-  { file: `${control}/docs-page.ts`, kinds: ["entries", "pieces"], tests: [`${control}/page/page.test.ts`] },
-  { file: `${control}/join-page.ts`, kinds: ["entries", "pieces"], tests: [`${control}/page/page.test.ts`] },
+  { file: `${control}/docs-page.ts`, kinds: ["entries", "pieces"], tests: [`${control}/guard.test.ts`] },
+  { file: `${control}/join-page.ts`, kinds: ["entries", "pieces"], tests: [`${control}/guard.test.ts`] },
   { file: `${control}/app.ts`, kinds: ["names"], tests: [`${control}/page/page.test.ts`, `${control}/guard.test.ts`] },
   {
     file: `${control}/login/cookie.ts`,

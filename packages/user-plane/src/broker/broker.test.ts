@@ -76,6 +76,8 @@ describe("the broker", () => {
       cookie: "a=b",
       "x-forwarded-for": "1.2.3.4",
       "x-warren-scheme": "https",
+      "api-key": "mine",
+      "proxy-authorization": "Basic bWluZQ==",
       via: "1.1 somebody",
       forwarded: "for=1.2.3.4",
       "anthropic-version": "2023-06-01",
@@ -98,7 +100,15 @@ describe("the broker", () => {
       host: destination,
       "anthropic-version": "2023-06-01",
     })
-    for (const name of ["cookie", "x-forwarded-for", "x-warren-scheme", "via", "forwarded"])
+    for (const name of [
+      "cookie",
+      "api-key",
+      "proxy-authorization",
+      "x-forwarded-for",
+      "x-warren-scheme",
+      "via",
+      "forwarded",
+    ])
       expect(seen[0]?.headers).not.toHaveProperty(name)
     expect(seen[1]?.headers.authorization).toBe(`Bearer ${realKey}`)
     expect(seen[1]?.body).toBe('{"model":"m"}')

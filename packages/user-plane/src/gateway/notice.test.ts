@@ -7,7 +7,10 @@ const headersOf = (accept: string, framers: readonly string[] = []): Record<stri
   return Object.fromEntries(pairs) as Record<string, string>
 }
 
-test.each(["text/html", "*/*"])("what the gateway says itself runs nothing and is kept by nobody: %s", (accept) => {
+test.each([
+  ["text/html", "text/html; charset=utf-8"],
+  ["*/*", "text/plain; charset=utf-8"],
+])("what the gateway says itself runs nothing and is kept by nobody: %s", (accept, type) => {
   const headers = headersOf(accept, ["http://localhost:7777"])
   expect(headers["content-security-policy"]).toMatch(
     /^default-src 'none'; style-src 'sha256-[A-Za-z0-9+/]{43}='; frame-ancestors 'self' http:\/\/localhost:7777$/,
@@ -16,6 +19,7 @@ test.each(["text/html", "*/*"])("what the gateway says itself runs nothing and i
     "x-content-type-options": "nosniff",
     "referrer-policy": "no-referrer",
     "cache-control": "no-store",
+    "content-type": type,
   })
 })
 
