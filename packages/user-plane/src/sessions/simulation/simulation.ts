@@ -324,7 +324,10 @@ export class Simulation {
 
 /** What follows in the same breath cannot fail, so that nothing is there to take it back; and a boot that fails is a death. */
 function canFail(name: string): boolean {
-  return !["session/admitted", "session/made", "session/taken", "session/written"].includes(name) && !name.startsWith("boot/")
+  return (
+    !["session/admitted", "session/made", "session/taken", "session/written"].includes(name) &&
+    !name.startsWith("boot/")
+  )
 }
 
 /** Whether it has happened is not known: it stays in the notes as it was asked for. Only faults may be told, and death. */
