@@ -173,9 +173,11 @@ describe.skipIf(process.getuid?.() !== 0)("a gateway, through the control plane"
     const feed = door.open(`/s/${session}/t/${inside}/events`, { headers: await bearer() })
     feed.end()
     const [answer] = (await once(feed, "response")) as [IncomingMessage]
-    expect(String((await once(answer, "data"))[0])).toContain("first")
+    let text = ""
+    answer.on("data", (data: Buffer) => (text += data.toString()))
+    await until(() => text.includes("first"))
     await door.get(`/s/${session}/t/${inside}/event`, { headers: await bearer() })
-    expect(String((await once(answer, "data"))[0])).toContain("next")
+    await until(() => text.includes("next"))
     feed.destroy()
     await until(async () => (await gone()) > before)
   })
