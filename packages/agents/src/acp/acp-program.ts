@@ -48,11 +48,13 @@ export class AcpProgram implements AsyncDisposable {
   #abilities: InitializeResponse["agentCapabilities"]
   #modelOption: string | undefined
   #complaint = ""
+  /** Resolves when it has said its last: with its end, or a moment later. */
+  readonly #heardOut: Promise<void>
 
   private constructor(group: ProcessGroup, env: Launch["env"]) {
     this.#group = group
     this.#servers = serversOf(env)
-    void this.#keepTail()
+    this.#heardOut = this.#keepTail().catch(() => undefined)
     const input = ReadableStream.from(this.#heldBack())
     const output = Writable.toWeb(group.stdin) as WritableStream<Uint8Array>
     this.#connection = client({ name: "warren" })
@@ -82,6 +84,7 @@ export class AcpProgram implements AsyncDisposable {
     } catch (failure) {
       await group.stop(0)
       signal.throwIfAborted()
+      await program.#heardOut
       throw new Fault("unavailable", `it does not speak ACP: ${messageOf(failure)}${program.#complained}`)
     } finally {
       late.removeEventListener("abort", abort)
@@ -95,6 +98,7 @@ export class AcpProgram implements AsyncDisposable {
   /** How it ended, in words. */
   async ending(): Promise<string> {
     const { code, signal } = await this.#group.exited
+    await this.#heardOut
     return `the program ${signal ? `was ended by ${signal}` : `ended with ${code}`}${this.#complained}`
   }
 
