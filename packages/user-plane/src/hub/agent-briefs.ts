@@ -40,11 +40,11 @@ export function withAgents(handlers: SessionHandlers, hub: Hub): SessionHandlers
   }
 }
 
-/** Says each time that something changed which a list of sessions shows. Ends with the signal. */
-export async function announce(hub: SessionHub, changed: () => void, signal: AbortSignal): Promise<void> {
-  for (let after = hub.feed.last; !signal.aborted;) {
+/** Says each time that something changed which a list of sessions shows. Ends with the hub. */
+export async function announce(hub: SessionHub, changed: () => void): Promise<void> {
+  for (let after = hub.feed.last; !hub.over.aborted;) {
     try {
-      for await (const { seq, item } of hub.feed.read(after, signal)) {
+      for await (const { seq, item } of hub.feed.read(after, hub.over)) {
         after = seq
         if (telling.has(item.type)) changed()
       }

@@ -30,7 +30,6 @@ type AgentBrief = NonNullable<SessionData["agent"]>
 export class Hub implements AsyncDisposable {
   readonly #parts: HubParts
   readonly #sessions = new Map<string, SessionHub>()
-  readonly #over = new AbortController()
 
   /** Goes on with what the last runner left. */
   constructor(parts: HubParts) {
@@ -77,7 +76,6 @@ export class Hub implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#over.abort(new Fault("cancelled", "the runner goes"))
     await Promise.all([...this.#sessions.values()].map((hub) => hub[Symbol.asyncDispose]()))
     this.#sessions.clear()
   }
@@ -85,7 +83,7 @@ export class Hub implements AsyncDisposable {
   #open(session: string): SessionHub {
     const hub = new SessionHub({ ...this.#parts, session })
     this.#sessions.set(session, hub)
-    void announce(hub, () => this.#parts.changed?.(session), this.#over.signal)
+    void announce(hub, () => this.#parts.changed?.(session))
     this.#parts.changed?.(session)
     return hub
   }

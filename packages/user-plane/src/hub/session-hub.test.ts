@@ -1,4 +1,5 @@
 import { systemClock } from "@warren/base/clock.ts"
+import { collected } from "@warren/base/testing/collected.ts"
 import { bundleProgram } from "@warren/base/testing/program.ts"
 import { TempFolder } from "@warren/base/testing/temp-folder.ts"
 import { AgentSpec } from "@warren/protocol/hub/agent-spec.ts"
@@ -285,4 +286,11 @@ describe("what can go wrong", () => {
     await feedUntil(hub, isDone(messageId))
     expect(system.chats.messages(chatId, { limit: 1 }).items).toMatchObject([{ reason: "error", cause: "start" }])
   })
+})
+
+test("nothing stays of the hub of a session that is gone", async () => {
+  const gone = await (async () => new WeakRef(await system.start("s1", scripted)))()
+  await system.hub.forget("s1")
+  places.kill("s1")
+  await collected(gone)
 })

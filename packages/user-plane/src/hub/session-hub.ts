@@ -224,6 +224,11 @@ export class SessionHub implements AsyncDisposable {
     return chatId
   }
 
+  /** Aborts when the session is gone, or the runner goes. */
+  get over(): AbortSignal {
+    return this.#over.signal
+  }
+
   /** Everything ends; the next prompt starts the agent again. */
   async stop(): Promise<void> {
     this.abort(true)
