@@ -4,8 +4,9 @@ import { existsSync, readFileSync } from "node:fs"
 import { resolve } from "node:path"
 import { freePort } from "@warren/base/testing/free-port.ts"
 import { tokenFileOf } from "@warren/protocol/places.ts"
+import { HttpConnection, portMark, requestText } from "./http-connection.ts"
 import type { Context } from "./metric.ts"
-import type { Runner } from "./runner.ts"
+import { Runner } from "./runner.ts"
 
 const readyMs = 20_000
 
@@ -39,4 +40,13 @@ export async function startControl(context: Context, runner: Runner): Promise<Co
     }
     await new Promise((wait) => setTimeout(wait, 20))
   }
+}
+
+/** Asks for `true` in a session, through HTTP, control plane and runner. */
+export async function openExec(context: Context): Promise<HttpConnection> {
+  const runner = await Runner.start(context, { WARREN_POOL_MB: "0" })
+  const { port, token } = await startControl(context, runner)
+  const { id } = await runner.create({ network: { mode: "none" } })
+  const request = requestText("POST", `/v1/sessions/${id}/exec`, token, JSON.stringify({ argv: ["true"] }))
+  return context.scope.use(await HttpConnection.open(port, request.replace(portMark, String(port))))
 }

@@ -52,6 +52,15 @@ export class Sandboxes implements AsyncDisposable {
     return context.scope.use(new Sandboxes(root, image, context.signal, await openDriver(root)))
   }
 
+  /** One that has written so much, and one that has written 10 MB. */
+  static async ofTwoSizes(context: Context, megabytes: number) {
+    const sandboxes = await Sandboxes.open(context)
+    const [large, small] = [await sandboxes.create(), await sandboxes.create()]
+    await sandboxes.write(large, megabytes)
+    await sandboxes.write(small, 10)
+    return { sandboxes, large, small }
+  }
+
   spec(): SandboxSpec {
     const spec = specOf(
       this.#image,

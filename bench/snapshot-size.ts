@@ -8,14 +8,7 @@ export function snapshotAt(name: string, megabytes: number): Metric {
     unit: "ms",
     goal: { ratioMax: 1.5 },
     samples: { full: 100, quick: 10 },
-    async prepare(context) {
-      const sandboxes = await Sandboxes.open(context)
-      const large = await sandboxes.create()
-      const small = await sandboxes.create()
-      await sandboxes.write(large, megabytes)
-      await sandboxes.write(small, 10)
-      return { sandboxes, large, small }
-    },
+    prepare: (context) => Sandboxes.ofTwoSizes(context, megabytes),
     run: ({ sandboxes, large }) => sandboxes.snapshot(large, elapsedMs),
     baseline: { name: "at 10 MB", run: ({ sandboxes, small }) => sandboxes.snapshot(small, elapsedMs) },
   })

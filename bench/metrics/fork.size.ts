@@ -7,14 +7,7 @@ export const metric = defineMetric({
   unit: "ms",
   goal: { ratioMax: 1.5 },
   samples: { full: 100, quick: 10 },
-  async prepare(context) {
-    const sandboxes = await Sandboxes.open(context)
-    const large = await sandboxes.create()
-    const small = await sandboxes.create()
-    await sandboxes.write(large, 1_000)
-    await sandboxes.write(small, 10)
-    return { sandboxes, large, small }
-  },
+  prepare: (context) => Sandboxes.ofTwoSizes(context, 1_000),
   run: ({ sandboxes, large }) => sandboxes.fork(large, 1, elapsedMs),
   baseline: { name: "at 10 MB", run: ({ sandboxes, small }) => sandboxes.fork(small, 1, elapsedMs) },
 })

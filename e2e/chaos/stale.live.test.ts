@@ -4,26 +4,15 @@ import { existsSync, lstatSync, mkdirSync, readFileSync, rmSync, symlinkSync, wr
 import { createServer } from "node:net"
 import { join } from "node:path"
 import { promisify } from "node:util"
-import { messageOf } from "@warren/base/fault.ts"
 import { newId } from "@warren/base/id.ts"
 import { cgroupParent, initPid } from "@warren/drivers/oci/testing/invariants.ts"
 import { controlSocketOf, gatewaySocketOf, rpcSocketOf } from "@warren/protocol/places.ts"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { dist, Home } from "../runner/home.ts"
 import { lastingLeaks, lookAt } from "../runner/machine.ts"
-import { Runner } from "../runner/runner.ts"
+import { refusal, Runner } from "../runner/runner.ts"
 
 const run = promisify(execFile)
-
-/** What a runner says that does not start. */
-async function refusal(home: Home): Promise<string> {
-  try {
-    await using _ = await Runner.start(home)
-    return "it started"
-  } catch (failure) {
-    return messageOf(failure)
-  }
-}
 
 /** A process that has nothing to do with Warren, and is alive for as long as nobody kills it. */
 class Bystander implements AsyncDisposable {

@@ -1,12 +1,11 @@
 import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { copyFileSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs"
-import { messageOf } from "@warren/base/fault.ts"
 import { pidsIn } from "@warren/drivers/oci/testing/invariants.ts"
 import { describe, expect, it } from "vitest"
 import { dist, Home } from "./home.ts"
 import { lastingLeaks } from "./machine.ts"
-import { Runner } from "./runner.ts"
+import { refusal, Runner } from "./runner.ts"
 
 /** Another process that holds the database until it is told to let go. */
 async function lock(path: string): Promise<AsyncDisposable> {
@@ -123,16 +122,6 @@ describe.skipIf(process.getuid?.() !== 0)("a runner whose database", () => {
     expect(await lastingLeaks(home)).toEqual([])
   })
 })
-
-/** What a runner says that does not start. */
-async function refusal(home: Home): Promise<string> {
-  try {
-    await using _ = await Runner.start(home)
-    return "it started"
-  } catch (failure) {
-    return messageOf(failure)
-  }
-}
 
 function scribble(path: string, from: number): void {
   const bytes = readFileSync(path)

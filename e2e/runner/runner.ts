@@ -1,7 +1,7 @@
 import { spawn, type ChildProcess } from "node:child_process"
 import { once } from "node:events"
 import { setTimeout as pause } from "node:timers/promises"
-import { Fault } from "@warren/base/fault.ts"
+import { Fault, messageOf } from "@warren/base/fault.ts"
 import { rpcSocketOf } from "@warren/protocol/places.ts"
 import { dist, type Home } from "./home.ts"
 import { Talk } from "./talk.ts"
@@ -106,5 +106,15 @@ export class Runner implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.isRunning) await this.stop()
+  }
+}
+
+/** What a runner says that does not start. */
+export async function refusal(home: Home): Promise<string> {
+  try {
+    await using _ = await Runner.start(home)
+    return "it started"
+  } catch (failure) {
+    return messageOf(failure)
   }
 }
