@@ -372,11 +372,11 @@ describe("those who manage users", () => {
       await phone.shot(`phone${path === "/" ? "-home" : path.replaceAll("/", "-")}`)
       expect([path, await phone.page.locator(".page, .pane").last().evaluate(tooWide)]).toEqual([path, 0])
     }
-    expect(phone.complaints.filter((text) => !/status of (409|501)/.test(text))).toEqual([])
+    expect(phone.complaints.filter((text) => !/status of (409|422)/.test(text))).toEqual([])
   })
 
   test("nothing of all this made the browser complain", () => {
     // Answers that are shown as what they are: an image lacks an editor; a look at a session met it on its way back.
-    expect(one.complaints.filter((text) => !/status of (409|501)/.test(text))).toEqual([])
+    expect(one.complaints.filter((text) => !/status of (409|422)/.test(text))).toEqual([])
   })
 })

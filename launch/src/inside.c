@@ -19,14 +19,16 @@ static unsigned count_of(const char *ids)
 }
 
 /* Whoever is in the new namespace has no right to write its maps: a child that stays outside has them written. */
-static pid_t fork_mapper(const char *ids, int wait_fd)
+static pid_t fork_mapper(const char *ids, const int ready[2])
 {
 	pid_t user = getpid(), mapper = fork();
 	if (mapper != 0)
 		return mapper;
 	char byte;
+	/* Killed before the next line, the other end of the pipe is closed; ours would keep it open, and us here for ever. */
+	close(ready[1]);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (read(wait_fd, &byte, 1) != 1)
+	if (read(ready[0], &byte, 1) != 1)
 		_exit(1);
 	ids_map(user, ids, (struct ids_places){.own = count_of(ids), .given = 0});
 	_exit(0);
@@ -38,7 +40,7 @@ _Noreturn void inside_run(const char *ids, char **arguments)
 	pid_t parent = getppid();
 	if (pipe2(ready, O_CLOEXEC) < 0)
 		die("pipe");
-	pid_t mapper = fork_mapper(ids, ready[0]);
+	pid_t mapper = fork_mapper(ids, ready);
 	if (mapper < 0 || unshare(CLONE_NEWUSER | CLONE_NEWNET | CLONE_NEWIPC) < 0)
 		die("cannot make a user namespace");
 	if (write(ready[1], "", 1) != 1 || waitpid(mapper, &status, 0) < 0 || status != 0)

@@ -6,10 +6,11 @@ export const faultCodes = {
   not_found: { status: 404, isRetryable: false, exitCode: 3 },
   conflict: { status: 409, isRetryable: false, exitCode: 4 },
   resync: { status: 410, isRetryable: true, exitCode: 5 },
+  // Not 501: whoever watches for 5xx looks for what is broken, and nothing is; asked again, it is refused again.
+  unsupported: { status: 422, isRetryable: false, exitCode: 7 },
   limit: { status: 429, isRetryable: true, exitCode: 6 },
   cancelled: { status: 499, isRetryable: false, exitCode: 130 },
   internal: { status: 500, isRetryable: false, exitCode: 1 },
-  unsupported: { status: 501, isRetryable: false, exitCode: 7 },
   unavailable: { status: 503, isRetryable: true, exitCode: 8 },
   timeout: { status: 504, isRetryable: true, exitCode: 9 },
 } as const

@@ -112,8 +112,9 @@ export class UserDatabase implements AsyncDisposable {
   }
 }
 
+/** Its own limit, as that of its memory: nothing of ours was late. */
 function tooLong(timeoutMs: number): Fault {
-  return new Fault("timeout", `the statement was ended after ${timeoutMs} ms`, {
+  return new Fault("limit", `the statement was ended after ${timeoutMs} ms`, {
     hint: "add an index, or ask for less at once",
     subject: "database:user",
   })

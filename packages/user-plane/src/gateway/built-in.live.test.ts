@@ -92,7 +92,7 @@ describe.skipIf(process.getuid?.() !== 0)(
 
     it("an editor is started by who comes, and passed on to as any program", async () => {
       const missing = await system.get(`/s/${session}/vscode/`, { headers: { authorization: `Bearer ${token()}` } })
-      expect(missing.status).toBe(501)
+      expect(missing.status).toBe(422)
       expect(missing.body).toContain("code-server")
       const editor = `#!/usr/bin/env node
 require("http").createServer((q, a) => a.end("editor " + q.url + " " + q.headers["x-forwarded-prefix"])).listen(process.argv[process.argv.indexOf("--socket") + 1])`

@@ -27,7 +27,7 @@ const titles: Readonly<Record<number, string>> = {
   403: "Not allowed",
   404: "Nothing here",
   409: "The session does not run",
-  501: "Not installed",
+  422: "Not installed",
   502: "The program did not answer",
 }
 
