@@ -4,9 +4,8 @@ import { existsSync } from "node:fs"
 import { mkdir, readFile, writeFile } from "node:fs/promises"
 import path from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { buildLaunch } from "../build.ts"
 import { type Answer, Launch } from "./client.ts"
-import { World } from "./world.ts"
+import { launcher, World } from "./world.ts"
 
 /** Not a shim of somebody's, which takes a second to start. */
 const python = "/usr/bin/python3"
@@ -69,7 +68,7 @@ describe.runIf(isRoot)("a copy", () => {
 
   beforeAll(async () => {
     world = await World.make()
-    const program = process.env["WARREN_LAUNCH"] ?? (await buildLaunch(path.join(world.root, "bin")))
+    const program = await launcher(path.join(world.root, "bin"))
     launch = new Launch(program, [world.root])
   })
   afterAll(async () => {

@@ -3,7 +3,7 @@ import { once } from "node:events"
 import { readFileSync } from "node:fs"
 import { TempFolder } from "@warren/base/testing/temp-folder.ts"
 import { expect, test } from "vitest"
-import { buildLaunch } from "../build.ts"
+import { launcher } from "./world.ts"
 
 const times = 60
 const forkMs = 50
@@ -14,7 +14,7 @@ test(
   { timeout: 60_000 },
   async () => {
     await using folder = await TempFolder.make()
-    const program = process.env["WARREN_LAUNCH"] ?? (await buildLaunch(folder.at("bin")))
+    const program = await launcher(folder.at("bin"))
     const left: string[] = []
     for (let n = 0; n < times; n++) left.push(...(await killedAtItsFork(program)))
     for (const pid of left) process.kill(Number(pid), "SIGKILL")

@@ -3,10 +3,9 @@ import { existsSync, readdirSync, readFileSync, statSync } from "node:fs"
 import { mkdir, rm, symlink, writeFile } from "node:fs/promises"
 import path from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { buildLaunch } from "../build.ts"
 import { type Answer, guest, Launch } from "./client.ts"
 import { config, denySubvolumes } from "./oci.ts"
-import { kill, type Sandbox, started, World } from "./world.ts"
+import { kill, launcher, type Sandbox, started, World } from "./world.ts"
 
 const MiB = 1 << 20
 
@@ -117,7 +116,7 @@ describe.runIf(able())("layers on btrfs", () => {
   beforeAll(async () => {
     world = await World.make()
     mountsBefore = world.mounts()
-    program = process.env["WARREN_LAUNCH"] ?? (await buildLaunch(path.join(world.root, "bin")))
+    program = await launcher(path.join(world.root, "bin"))
     volume = await Volume.make(world, program, "volume")
     expect(good(await volume.launch.ask("volume.open", { path: volume.root }))["quota"]).toMatch(/^(simple|full)$/)
   })

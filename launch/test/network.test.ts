@@ -5,8 +5,8 @@ import { tmpdir } from "node:os"
 import { join, resolve } from "node:path"
 import { promisify } from "node:util"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { buildLaunch } from "../build.ts"
 import { Launch } from "./client.ts"
+import { launcher } from "./world.ts"
 
 const run = promisify(execFile)
 const table = "warren_test"
@@ -20,7 +20,7 @@ describe.skipIf(process.getuid?.() !== 0)("the cable of a sandbox", () => {
   let guest: ChildProcess
 
   beforeAll(async () => {
-    const program = process.env["WARREN_LAUNCH"] ?? (await buildLaunch(folder))
+    const program = await launcher(folder)
     const inside = join(folder, "launch-elsewhere")
     writeFileSync(inside, `#!/bin/sh\nexec unshare --net ${resolve(program)} "$@"\n`)
     chmodSync(inside, 0o755)

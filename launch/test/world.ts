@@ -2,9 +2,40 @@ import { randomBytes, randomInt } from "node:crypto"
 import { existsSync, readFileSync, realpathSync } from "node:fs"
 import { chown, mkdir, mkdtemp, rm, rmdir, writeFile } from "node:fs/promises"
 import path from "node:path"
-import { compile } from "../build.ts"
-import type { Answer, Launch } from "./client.ts"
+import { afterAll, beforeAll, expect } from "vitest"
+import { buildLaunch, compile } from "../build.ts"
+import { type Answer, Launch } from "./client.ts"
 import { config } from "./oci.ts"
+
+/** The one that was built already, or one built for this. */
+export async function launcher(folder: string): Promise<string> {
+  return process.env["WARREN_LAUNCH"] ?? (await buildLaunch(folder))
+}
+
+/** A launcher for the tests of one file; at the end no mount of it is left. Called where they are described. */
+export class Ground {
+  world!: World
+  program!: string
+  launch!: Launch
+  /** Of the machine, before there was a launcher. */
+  mounts = ""
+
+  constructor() {
+    beforeAll(async () => {
+      this.world = await World.make()
+      this.program = await launcher(path.join(this.world.root, "bin"))
+      this.mounts = this.world.mounts()
+      this.launch = new Launch(this.program, [this.world.root])
+    })
+    afterAll(async () => {
+      await this.launch.end()
+      const after = this.world.mounts()
+      await this.world.dispose()
+      expect(after).toBe(this.mounts)
+      expect(existsSync(this.world.root)).toBe(false)
+    })
+  }
+}
 
 /** Everything of one test file: short paths (a socket's name is at most 107 bytes), layers, cgroups. */
 export class World {

@@ -33,6 +33,7 @@ export class NoCgroups implements Cgroups {
 
 class NoCgroup implements Cgroup {
   readonly folders: readonly string[] = []
+  readonly priority = { isLow: false }
   readonly #init: number | undefined
   #memoryPeakBytes = 0
 
@@ -65,6 +66,10 @@ class NoCgroup implements Cgroup {
       pids: processes.length,
       pidsRefused: 0,
     }
+  }
+
+  cpuUs(): number {
+    return this.usage().cpuUs
   }
 
   oomKills(): number {

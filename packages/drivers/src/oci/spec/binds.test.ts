@@ -64,6 +64,12 @@ describe("binds", () => {
     expect(() => bindsOf(ask(to))).toThrow(expect.objectContaining({ code: "invalid" }))
   })
 
+  it.each(["a", "/a/../b", "/a//b", "/a:b", "/a\0b"])("are refused from %j", (from) => {
+    const asked = [{ from, to: "/a", readOnly: true }]
+    for (const bad of [{ asked }, { init: from }, { etcFolder: from }, { egressFolder: from }])
+      expect(() => bindsOf({ ...input, ...bad })).toThrow(/is not a plain absolute path/)
+  })
+
   it("are refused when one hides another", () => {
     expect(() => bindsOf(ask("/a", "/a"))).toThrow(/collides/)
     expect(() => bindsOf(ask("/a", "/a/b"))).toThrow(/collides/)

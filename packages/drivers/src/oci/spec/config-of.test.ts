@@ -191,6 +191,31 @@ describe("what a person types", () => {
     expect(() => configOf(someInput({ user: { uid: 1000, gid: id } }))).toThrow(Fault)
   })
 
+  it.each([
+    "",
+    "a",
+    "/",
+    "/a/",
+    "/a/../b",
+    "/a/./b",
+    "/a//b",
+    "/a,b",
+    "/a:b",
+    "/a\\b",
+    '/a"b',
+    "/a\x1fb",
+    `/${"a".repeat(4095)}`,
+  ])("is no folder: %j", (folder) => {
+    for (const bad of [{ workspace: folder }, { rootPath: folder }])
+      expect(() => configOf(someInput(bad))).toThrow(/is not a plain absolute path/)
+  })
+
+  it("may leave the folder to init, and have a long one", () => {
+    const { workspace: _, ...input } = someInput()
+    expect(configOf(input).process.args).not.toContain("--workspace")
+    expect(configOf(someInput({ workspace: `/${"a".repeat(4094)}` })).process.args).toContain("--workspace")
+  })
+
   it("cannot add a key, an annotation, a hook or an argument", () => {
     const text = fc.string({ unit: "binary" })
     const property = fc.property(text, text, text, (hostname, workspace, extra) => {
