@@ -83,6 +83,13 @@ export class ApiSystem implements AsyncDisposable {
     await this.#answers()
   }
 
+  /** One that is killed so soon that it may not have come to answer. A new one is not there yet. */
+  async killControlEarly(afterMs: number): Promise<void> {
+    this.#control = new Program("control", this.#env)
+    await pause(afterMs)
+    await this.killControl()
+  }
+
   /** Told to stop, and started again when it has: how the one before ended. */
   async replaceControl(): Promise<number | null> {
     const ended = await this.#control.end("SIGTERM")

@@ -218,24 +218,21 @@ describe.skipIf(process.getuid?.() !== 0)("a gateway, through the control plane"
   it("what is open is cut, and what was let in is let in no more, when its sign-in or its token ends", async () => {
     const scopes = ["ports", "exec", "sessions:read"]
     const made = (await (await asPerson("POST", "/v1/tokens", { scopes })).json()) as Made
+    const asToken = { authorization: `Bearer ${made.token}` }
     const ways = [
       {
-        given: await api(
-          "POST",
-          `/v1/sessions/${session}/gateway-token`,
-          {},
-          { authorization: `Bearer ${made.token}` },
-        ).then(({ body }) => String(body.token)),
+        token: async () => String((await api("POST", `/v1/sessions/${session}/gateway-token`, {}, asToken)).body.token),
         end: () => asPerson("DELETE", `/v1/tokens/${made.about.id}`),
       },
       {
-        given: await asPerson("POST", `/v1/sessions/${session}/gateway-token`, {}).then(
-          async (answer) => ((await answer.json()) as { token: string }).token,
-        ),
+        token: async () =>
+          ((await (await asPerson("POST", `/v1/sessions/${session}/gateway-token`, {})).json()) as { token: string })
+            .token,
         end: () => asPerson("POST", "/v1/login/out", {}),
       },
     ]
-    for (const { given, end } of ways) {
+    for (const { token: another, end } of ways) {
+      const [given, unused] = [await another(), await another()]
       const { cookie, host, origin } = await browser(given)
       expect((await door.get("/", { host, headers: { cookie } })).status).toBe(200)
       const socket = new WebSocket(`ws://127.0.0.1:${door.port}/echo`, { headers: { host, cookie, origin } })
@@ -252,6 +249,14 @@ describe.skipIf(process.getuid?.() !== 0)("a gateway, through the control plane"
       expect(
         (await door.get(`/s/${session}/t/${inside}/`, { headers: { authorization: `Bearer ${given}` } })).status,
       ).toBe(401)
+      // One that nobody has used yet, beside something else that could be taken for what counts.
+      const app = { authorization: "Bearer of-the-app" }
+      const path = `/s/${session}/t/${inside}/?token=`
+      expect((await door.get(`${path}${unused}`, { headers: app })).status).toBe(401)
+      expect((await door.get(`${path}of-the-app&token=${unused}`)).status).toBe(401)
+      const { head, socket: refused } = await door.upgrade(`${path}${unused}`, { headers: { ...app, origin } })
+      refused.destroy()
+      expect(head).toMatch(/^HTTP\/1.1 401/)
     }
   })
 

@@ -5,6 +5,7 @@ import { dist, Home } from "../runner/home.ts"
 import { lastingLeaks, lookAt } from "../runner/machine.ts"
 import { Runner } from "../runner/runner.ts"
 import type { Talk } from "../runner/talk.ts"
+import { record } from "./results.ts"
 
 /**
  * WARREN_CYCLES=10000 for the long form, in which also the growth of memory means something. WARREN_TEST_PROGRAMS=FOLDER: a copy of `dist`,
@@ -14,6 +15,8 @@ const cycles = Number(process.env["WARREN_CYCLES"] ?? 300)
 const programs = process.env["WARREN_TEST_PROGRAMS"] ? resolve(process.env["WARREN_TEST_PROGRAMS"]) : dist
 const workers = 4
 const isLong = cycles >= 3_000
+/** Each n-th has an agent in it, which costs as much as ten others. */
+const agentEvery = isLong ? 10 : 50
 /** The first ones are for what is made once: code that is compiled, statements, buffers. */
 const warmShare = 0.3
 const windows = 20
@@ -36,11 +39,13 @@ describe.skipIf(process.getuid?.() !== 0)("sessions that come and go", () => {
   it(`leave nothing, ${cycles} times`, { timeout: 120_000 + cycles * 1_000 }, async () => {
     await using runner = await Runner.start(home, isLong ? tidy : {}, programs)
     const samples: Sample[] = []
-    const count = { begun: 0, done: 0 }
+    const count = { begun: 0, done: 0, agents: 0 }
     const started = performance.now()
     const work = async (): Promise<void> => {
       while (count.begun < cycles) {
-        await live(runner.talk, count.begun++)
+        const round = count.begun++
+        if (round % agentEvery === agentEvery - 1) await answer(runner.talk, round, ++count.agents % 2 === 0)
+        else await live(runner.talk, round)
         const sample = sampleOf(runner.pid, ++count.done)
         samples.push(sample)
         if (sample.cycle % tellEvery === 0)
@@ -54,7 +59,7 @@ describe.skipIf(process.getuid?.() !== 0)("sessions that come and go", () => {
     const megabytes = (bytes: number): string => (bytes / 1024 / 1024).toFixed(2)
     const [first, last] = [settled[0], settled.at(-1)]
     console.log(
-      `cycles: ${cycles} in ${seconds.toFixed(0)} s; resident ${megabytes(first?.residentBytes ?? 0)} then ${megabytes(last?.residentBytes ?? 0)} MiB, ` +
+      `cycles: ${cycles}, ${count.agents} with an agent, in ${seconds.toFixed(0)} s; resident ${megabytes(first?.residentBytes ?? 0)} then ${megabytes(last?.residentBytes ?? 0)} MiB, ` +
         `${megabytes(slope * 1_000)} MiB per 1000; descriptors ${first?.descriptors} then ${last?.descriptors}`,
     )
     expect(count.done).toBe(cycles)
@@ -63,6 +68,9 @@ describe.skipIf(process.getuid?.() !== 0)("sessions that come and go", () => {
     expect(await lastingLeaks(home)).toEqual([])
     expect(lookAt(home)).toMatchObject({ ledger: [], folders: [], groups: [], egress: [], leased: [], scratch: [] })
     if (isLong) expect(slope * 1_000).toBeLessThan(slopeBytesMax)
+    const growth = isLong ? { "MiB more per 1,000": megabytes(slope * 1_000) } : {}
+    const descriptors = `${first?.descriptors} then ${last?.descriptors}`
+    record("cycles", { cases: cycles, agents: count.agents, seconds: Math.round(seconds), ...growth, descriptors })
   })
 })
 
@@ -70,6 +78,23 @@ async function live(talk: Talk, round: number): Promise<void> {
   const { id } = await talk.call("session.create", {})
   const { text } = await talk.run(id, `echo ${round} > ~/note; cat ~/note`)
   expect(text).toBe(`${round}\n`)
+  await talk.call("session.delete", { id })
+}
+
+/** Asked one thing, and gone with its session: when it has answered, or in the middle of it. */
+async function answer(talk: Talk, round: number, isCutOff: boolean): Promise<void> {
+  const { id } = await talk.call("session.create", {})
+  await talk.call("agent.start", { session: id, spec: { adapter: "scripted" } })
+  const steps = [{ text: `said ${round}` }, ...(isCutOff ? [{ hang: true }] : [])]
+  const asked = { session: id, text: `[[script:${JSON.stringify({ steps })}]]` }
+  const { messageId } = await talk.call("agent.prompt", asked)
+  let said = ""
+  for await (const { item } of talk.feed("session.feed", { id, after: 0 })) {
+    if (item.type === "message.part.text-delta") said += item.delta
+    if (isCutOff && said === `said ${round}`) break
+    if (item.type === "prompt" && item.prompt.messageId === messageId && item.prompt.state === "done") break
+  }
+  expect(said).toBe(`said ${round}`)
   await talk.call("session.delete", { id })
 }
 

@@ -5,6 +5,7 @@ import { join, resolve } from "node:path"
 import { promisify } from "node:util"
 import { programs } from "@warren/drivers/oci/testing/subject.ts"
 import { afterAll, beforeAll, expect, it } from "vitest"
+import { record } from "./results.ts"
 
 const run = promisify(execFile)
 const tsx = resolve(import.meta.dirname, "../../node_modules/.bin/tsx")
@@ -19,7 +20,7 @@ it.skipIf(process.getuid?.() !== 0)(
   async () => {
     const life = join(import.meta.dirname, "networks/probe-life.ts")
     const { stdout } = await run("unshare", ["--net", tsx, life, root, JSON.stringify(programs)])
-    const seen = JSON.parse(stdout) as Record<string, string[]>
+    const { tried, seen } = JSON.parse(stdout) as { tried: number; seen: Record<string, string[]> }
     const open = (mode: string): string[] =>
       ["user", "root"].flatMap((who) => (seen[`${mode}, ${who}`] ?? ["nothing"]).map((one) => `${who}: ${one}`))
     for (const mode of ["none", "proxy"]) expect(open(mode)).toEqual([])
@@ -32,5 +33,6 @@ it.skipIf(process.getuid?.() !== 0)(
     const found = (who: string): string[] => (seen[`host, ${who}`] ?? []).map((one) => one.replace(/ \(.*$/, ""))
     expect(found("user")).toEqual(each)
     expect(found("root")).toEqual([...each, "reach.low_port is SHUT"])
+    record("probes-networks", { cases: tried, ways: Object.keys(seen).length })
   },
 )

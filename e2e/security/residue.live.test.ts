@@ -8,6 +8,7 @@ import { Probe } from "../probes/probe.ts"
 import { dist, Home } from "../runner/home.ts"
 import { lastingLeaks } from "../runner/machine.ts"
 import { Runner } from "../runner/runner.ts"
+import { record } from "./results.ts"
 
 /** WARREN_CLAIMS=1000 for the long form. */
 const claims = Number(process.env["WARREN_CLAIMS"] ?? 20)
@@ -113,5 +114,6 @@ describe.skipIf(process.getuid?.() !== 0)("a sandbox that waited in the pool", (
     expect(sources.pool).toBeGreaterThanOrEqual(claims * 0.9)
     expect(layers(home)).toBe(before)
     expect(await lastingLeaks(home)).toEqual([])
+    record("residue", { cases: claims, fromPool: sources.pool, seconds: Math.round(seconds) })
   })
 })

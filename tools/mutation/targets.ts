@@ -19,21 +19,29 @@ const conditions: readonly Kind[] = ["checks", "operands", "calls"]
 const everything: readonly Kind[] = [...conditions, "returns", "filters"]
 const gatewayTests = ["gateway", "hostile", "tunnels", "built-in"].map((name) => `${gateway}/${name}.live.test.ts`)
 const proxyTests = ["http", "tunnel", "socks", "limits", "stream"].map((name) => `${egress}/proxy.${name}.test.ts`)
-const brokerTests = ["refusal", "broker", "leases", "errand", "mask", "git", "cut"].map(
+const brokerTests = ["refusal", "broker", "leases", "credentials", "errand", "mask", "git", "cut"].map(
   (name) => `${broker}/${name}.test.ts`,
 )
-const frontTests = ["asked", "ownership", "relay"].map((name) => `${control}/gateway/${name}.test.ts`)
+const frontTest = (name: string): string => `${control}/gateway/${name}.test.ts`
 const throughBoth = "e2e/gateway/through.live.test.ts"
 
 export const targets: readonly Target[] = [
-  { file: `${oci}/verify.ts`, kinds: ["musts"], tests: [`${oci}/posture.live.test.ts`] },
-  { file: `${oci}/spec/binds.ts`, kinds: ["checks"], tests: [`${oci}/spec/binds.test.ts`] },
+  {
+    file: `${oci}/verify.ts`,
+    kinds: [...everything, "musts"],
+    tests: [`${oci}/verify.test.ts`, `${oci}/posture.live.test.ts`],
+  },
+  { file: `${oci}/spec/binds.ts`, kinds: everything, tests: [`${oci}/spec/binds.test.ts`] },
   {
     file: `${oci}/spec/sandbox-input.ts`,
-    kinds: ["checks"],
+    kinds: everything,
     tests: [`${oci}/spec/config-of.test.ts`, `${oci}/spec/binds.test.ts`, `${oci}/spec/config.test.ts`],
   },
-  { file: `${drivers}/sandbox-spec.ts`, kinds: ["checks"], tests: [`${oci}/bad-input.live.test.ts`] },
+  {
+    file: `${drivers}/sandbox-spec.ts`,
+    kinds: everything,
+    tests: [`${drivers}/sandbox-spec.test.ts`, `${oci}/bad-input.live.test.ts`],
+  },
   { file: `${oci}/network/rules.ts`, kinds: ["rules", "entries"], tests: [`${oci}/network/bridge.live.test.ts`] },
 
   {
@@ -62,23 +70,31 @@ export const targets: readonly Target[] = [
     kinds: everything,
     tests: [`${gateway}/authority.test.ts`, `${gateway}/address.test.ts`, ...gatewayTests],
   },
-  { file: `${gateway}/admission.ts`, kinds: conditions, tests: gatewayTests },
-  { file: `${gateway}/credentials.ts`, kinds: [...everything, "alternatives"], tests: gatewayTests },
-  { file: `${gateway}/grants.ts`, kinds: everything, tests: gatewayTests },
-  { file: `${gateway}/one-time.ts`, kinds: everything, tests: gatewayTests },
+  { file: `${gateway}/admission.ts`, kinds: conditions, tests: [`${gateway}/admission.test.ts`, ...gatewayTests] },
+  {
+    file: `${gateway}/credentials.ts`,
+    kinds: [...everything, "alternatives"],
+    tests: [`${gateway}/credentials.test.ts`, ...gatewayTests],
+  },
+  { file: `${gateway}/grants.ts`, kinds: everything, tests: [`${gateway}/grants.test.ts`, ...gatewayTests] },
+  { file: `${gateway}/one-time.ts`, kinds: everything, tests: [`${gateway}/one-time.test.ts`, ...gatewayTests] },
   {
     file: `${gateway}/visit.ts`,
     kinds: [...everything, "pieces"],
     tests: [`${gateway}/visit.test.ts`, ...gatewayTests],
   },
   { file: `${gateway}/tunnels.ts`, kinds: conditions, tests: [`${gateway}/tunnels.live.test.ts`, ...gatewayTests] },
-  { file: `${gateway}/tunnel-api.ts`, kinds: [...conditions, "names"], tests: gatewayTests },
+  {
+    file: `${gateway}/tunnel-api.ts`,
+    kinds: [...conditions, "names"],
+    tests: [`${gateway}/tunnels.live.test.ts`, ...gatewayTests],
+  },
   {
     file: `${gateway}/notice.ts`,
     kinds: ["names", "pieces"],
     tests: [`${gateway}/notice.test.ts`, ...gatewayTests],
   },
-  { file: `${gateway}/fault-answer.ts`, kinds: ["names"], tests: gatewayTests },
+  { file: `${gateway}/fault-answer.ts`, kinds: ["names"], tests: [`${gateway}/hostile.live.test.ts`, ...gatewayTests] },
   { file: `${gateway}/gateway.ts`, kinds: [...conditions, "names"], tests: gatewayTests },
   {
     file: "packages/protocol/src/gateway-token.ts",
@@ -86,15 +102,19 @@ export const targets: readonly Target[] = [
     tests: ["packages/protocol/src/gateway-token.test.ts"],
   },
 
-  { file: `${control}/gateway/asked.ts`, kinds: everything, tests: [...frontTests, throughBoth] },
-  { file: `${control}/gateway/proof.ts`, kinds: everything, tests: [...frontTests, throughBoth] },
-  { file: `${control}/gateway/ownership.ts`, kinds: ["checks", "operands"], tests: [...frontTests, throughBoth] },
+  { file: `${control}/gateway/asked.ts`, kinds: everything, tests: [frontTest("asked"), throughBoth] },
+  { file: `${control}/gateway/proof.ts`, kinds: everything, tests: [frontTest("proof"), throughBoth] },
+  {
+    file: `${control}/gateway/ownership.ts`,
+    kinds: ["checks", "operands"],
+    tests: [frontTest("ownership"), throughBoth],
+  },
   {
     file: `${control}/gateway/relayed-head.ts`,
     kinds: ["operands", "filters", "entries"],
-    tests: [...frontTests, throughBoth],
+    tests: [frontTest("relayed-head"), frontTest("relay"), throughBoth],
   },
-  { file: `${control}/gateway/front.ts`, kinds: [...conditions, "names"], tests: [...frontTests, throughBoth] },
+  { file: `${control}/gateway/front.ts`, kinds: [...conditions, "names"], tests: [frontTest("front"), throughBoth] },
   {
     file: `${control}/guard.ts`,
     kinds: [...conditions, "headers", "names"],
@@ -116,18 +136,18 @@ export const targets: readonly Target[] = [
   {
     file: `${control}/login/identity.ts`,
     kinds: everything,
-    tests: [`${control}/login/login.test.ts`, `${control}/desks/tokens.test.ts`, `${control}/guard.test.ts`],
+    tests: [`${control}/login/identity.test.ts`],
   },
-  { file: `${control}/login/doorman.ts`, kinds: everything, tests: [`${control}/login/login.test.ts`] },
+  { file: `${control}/login/doorman.ts`, kinds: everything, tests: [`${control}/login/doorman.test.ts`] },
   {
     file: `${control}/login/oidc.ts`,
     kinds: conditions,
-    tests: [`${control}/login/oidc.test.ts`, `${control}/login/login.test.ts`],
+    tests: [`${control}/login/oidc.test.ts`],
   },
   {
     file: `${control}/gate.ts`,
     kinds: conditions,
-    tests: [`${control}/desks/tokens.test.ts`, `${control}/guard.test.ts`, `${control}/quota.test.ts`],
+    tests: [`${control}/gate.admission.test.ts`, `${control}/gate.test.ts`],
   },
 
   { file: `${egress}/address.ts`, kinds: ["entries", "checks", "operands"], tests: [`${egress}/address.test.ts`] },
@@ -138,12 +158,12 @@ export const targets: readonly Target[] = [
   {
     file: `${egress}/headers.ts`,
     kinds: ["operands", "filters", "entries"],
-    tests: [...proxyTests, `${gateway}/answer-head.test.ts`],
+    tests: [`${egress}/headers.test.ts`, ...proxyTests],
   },
   { file: `${egress}/client-hello.ts`, kinds: everything, tests: [`${egress}/client-hello.test.ts`, ...proxyTests] },
   { file: `${egress}/tunnel.ts`, kinds: everything, tests: [`${egress}/proxy.tunnel.test.ts`, ...proxyTests] },
-  { file: `${egress}/routes.ts`, kinds: everything, tests: proxyTests },
-  { file: `${egress}/http-front.ts`, kinds: conditions, tests: proxyTests },
+  { file: `${egress}/routes.ts`, kinds: everything, tests: [`${egress}/routes.test.ts`, ...proxyTests] },
+  { file: `${egress}/http-front.ts`, kinds: everything, tests: proxyTests },
   { file: `${egress}/socks.ts`, kinds: everything, tests: [`${egress}/proxy.socks.test.ts`] },
   { file: `${broker}/refusal.ts`, kinds: everything, tests: brokerTests },
   { file: `${broker}/errand.ts`, kinds: everything, tests: [`${broker}/errand.test.ts`, ...brokerTests] },
@@ -151,7 +171,7 @@ export const targets: readonly Target[] = [
   { file: `${broker}/credentials.ts`, kinds: [...everything, "entries"], tests: brokerTests },
   { file: `${broker}/mask.ts`, kinds: everything, tests: [`${broker}/mask.test.ts`, ...brokerTests] },
   { file: `${broker}/leases.ts`, kinds: everything, tests: [`${broker}/leases.test.ts`, ...brokerTests] },
-  { file: `${broker}/broker.ts`, kinds: conditions, tests: brokerTests },
+  { file: `${broker}/broker.ts`, kinds: everything, tests: brokerTests },
   { file: `${vault}/key-ring.ts`, kinds: [...conditions, "returns"], tests: [`${vault}/vault.test.ts`] },
   { file: `${vault}/vault.ts`, kinds: conditions, tests: [`${vault}/vault.test.ts`] },
 ]

@@ -29,7 +29,7 @@ import { Seal } from "./login/seal.ts"
 import { onceEach } from "./once.ts"
 import { ensureOwner } from "./owner.ts"
 import { hashOf } from "./secret.ts"
-import { routesOf } from "./runners/routes.ts"
+import { needed, routesOf } from "./runners/routes.ts"
 import { Runners, type RunnerRoute } from "./runners/runners.ts"
 import { openSigningKey } from "./signing-key.ts"
 import { openStore, type Store } from "./store/store.ts"
@@ -108,7 +108,8 @@ export async function openControl(options: ControlOptions): Promise<Control> {
   const gate = new Gate({ audit, buckets, watch })
   const doorman = new Doorman({ store, cookies, passwords, buckets, clock })
   const invites = new InviteDesk({ store, doorman, passwords, clock, origin })
-  const routeOf = routesOf(store.users, options.runners)
+  const findRoute = routesOf(store.users, options.runners)
+  const routeOf = needed(findRoute)
   const signer = new StatementSigner(key.privateKey, () => clock.now())
   const ownership = scope.use(new Ownership(store, clock, log))
   const learn = (call: string, user: string, answer: unknown): void => ownership.learn(call, user, answer)
@@ -119,7 +120,7 @@ export async function openControl(options: ControlOptions): Promise<Control> {
   const desks: ControlPlane = {
     ...accountDesk({ store, doorman, passwords, cookies, watch, clock, hasOidc: oidc !== undefined }),
     ...tokenDesk(store, watch, clock),
-    ...userDesk({ store, invites, watch, clock, defaults, routeOf }),
+    ...userDesk({ store, invites, watch, clock, defaults, findRoute }),
     ...auditDesk(audit),
     ...gatewayDesk(runners.handlers(), key, gatewayDomain, clock),
   }

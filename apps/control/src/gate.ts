@@ -3,6 +3,7 @@ import { Collected } from "@warren/protocol/collected.ts"
 import { isFeed, isStream, type Context, type Contract, type Entry, type Handlers } from "@warren/protocol/contract.ts"
 import type { Scoped } from "@warren/protocol/contract.ts"
 import type { Conversation } from "@warren/protocol/conversation.ts"
+import { AtOnce } from "./at-once.ts"
 import type { AuditLog } from "./audit/audit-log.ts"
 import { borrowed } from "./borrowed.ts"
 import type { Buckets } from "./buckets.ts"
@@ -19,9 +20,19 @@ interface GateParts {
   readonly watch: Watch
 }
 
+/** Of one user, at this moment. Others are not made to wait for them, and nobody waits so long that they are cut off instead. */
+export const gateLimits = {
+  /** About as many as they may have sessions. */
+  answersMax: 2_000,
+  /** Feeds and streams; each has a connection of its own to the runner. */
+  opensMax: 4_000,
+} as const
+
 /** What every call at the public door passes, whoever answers it: may they, how often, and who writes it down. */
 export class Gate {
   readonly #parts: GateParts
+  readonly #answered = new AtOnce()
+  readonly #open = new AtOnce()
 
   constructor(parts: GateParts) {
     this.#parts = parts
@@ -61,8 +72,10 @@ export class Gate {
 
   async #call(name: string, entry: ScopedEntry, input: unknown, context: Context, handler: Handler): Promise<unknown> {
     const visit = visitOf(context)
+    let leave: (() => void) | undefined
     try {
       this.#admit(visit, name, entry, input)
+      leave = this.#enterAnswers(visit)
       const out = await handler(input, context)
       this.#noteIfWorth(visit, name, entry, "ok")
       return out
@@ -70,13 +83,14 @@ export class Gate {
       this.#noteIfWorth(visit, name, entry, Fault.from(thrown).code)
       throw thrown
     } finally {
+      leave?.()
       // Who changed who may is on disk before anybody hears that it was done.
-      if (isAboutAccess(entry) && visit.isAudited) await this.#parts.audit.written()
+      if (isAboutAccess(entry)) await this.#parts.audit.written()
     }
   }
 
   #feed(name: string, entry: ScopedEntry, input: unknown, context: Context, handler: Handler): AsyncIterable<unknown> {
-    const visit = this.#opened(name, entry, input, context)
+    const { visit, leave } = this.#opened(name, entry, input, context)
     const watched = this.#parts.watch.open("feed", visit.who)
     const signal = AbortSignal.any([context.signal, watched.signal])
     const items = handler(input, { ...context, signal }) as AsyncIterable<unknown>
@@ -85,6 +99,7 @@ export class Gate {
         yield* items
       } finally {
         watched.close()
+        leave()
       }
     })()
   }
@@ -96,31 +111,55 @@ export class Gate {
     context: Context,
     handler: Handler,
   ): Promise<AnyConversation | Collected> {
-    const visit = this.#opened(name, entry, input, context)
+    const { visit, leave } = this.#opened(name, entry, input, context)
     const watched = this.#parts.watch.open(isOnlyWatched(entry) ? "feed" : "stream", visit.who)
-    const signal = AbortSignal.any([context.signal, watched.signal])
-    try {
-      const answer = await (handler(input, { ...context, signal }) as Promise<AnyConversation | Collected>)
-      if (!(answer instanceof Collected)) return whenOver(answer, () => watched.close())
+    const over = (): void => {
       watched.close()
+      leave()
+    }
+    const signal = AbortSignal.any([context.signal, watched.signal])
+    let answered: (() => void) | undefined
+    try {
+      answered = this.#enterAnswers(visit)
+      const answer = await (handler(input, { ...context, signal }) as Promise<AnyConversation | Collected>)
+      if (!(answer instanceof Collected)) return whenOver(answer, over)
+      over()
       return answer
     } catch (thrown) {
-      watched.close()
+      over()
       this.#noteIfWorth(visit, name, entry, Fault.from(thrown).code)
       throw thrown
+    } finally {
+      answered?.()
     }
   }
 
-  #opened(name: string, entry: ScopedEntry, input: unknown, context: Context): Visit {
+  #opened(name: string, entry: ScopedEntry, input: unknown, context: Context): { visit: Visit; leave: () => void } {
     const visit = visitOf(context)
+    let leave: () => void
     try {
       this.#admit(visit, name, entry, input)
+      leave = this.#enter(visit, this.#open, gateLimits.opensMax, "feeds and streams")
     } catch (thrown) {
       this.#noteIfWorth(visit, name, entry, Fault.from(thrown).code)
       throw thrown
     }
     this.#noteIfWorth(visit, name, entry, "ok")
-    return visit
+    return { visit, leave }
+  }
+
+  #enterAnswers(visit: Visit): () => void {
+    return this.#enter(visit, this.#answered, gateLimits.answersMax, "requests")
+  }
+
+  /** What to call when it is over; throws when there is no room for one more. */
+  #enter(visit: Visit, place: AtOnce, max: number, what: string): () => void {
+    // Who has not said who they are is counted where they do.
+    if (!visit.principal) return () => undefined
+    const leave = place.enter(visit.principal.user.id, max)
+    if (leave) return leave
+    visit.headers.push(["retry-after", "1"])
+    throw new Fault("limit", `${max} ${what} at once are all that may be`, { hint: "wait until some are over" })
   }
 
   #admit(visit: Visit, name: string, entry: ScopedEntry, input: unknown): void {

@@ -76,3 +76,21 @@ test.each([
   const headers = { host: "warren.example", ...(origin === undefined ? {} : { origin }) }
   expect((await guarded()(headers)).status).toBe(status)
 })
+
+test.each([
+  ...["/", "/v1/sessions", "/a/b..c/...", "/a%2fb", "/?next=//x\\..", "/a?b=/../c", "/.well-known/x"].map((one) => [
+    one,
+    true,
+  ]),
+  ...["//evil.example/", "/a\\b", "\\", "/..", "/a/../b", "/./a", "/a/.", "/%2e%2E/a", "/a/.%2e", "/a/%2E"].map(
+    (one) => [one, false],
+  ),
+  ...["http://warren.example/", "*", "", "a/b", "?a"].map((one) => [one, false]),
+] as [string, boolean][])("a path that could mean another place is not served: %s", async (url, isServed) => {
+  const app = new Hono()
+  app.use(onlyOurs(7777, new URL(address), true))
+  app.get("/", (c) => c.text("ours"))
+  app.onError((_, c) => c.text("refused", 400))
+  const { status } = await app.request("/", { headers: { host: "warren.example" } }, { incoming: { url } })
+  expect(status).toBe(isServed ? 200 : 400)
+})

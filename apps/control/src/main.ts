@@ -13,6 +13,7 @@ import { createLog } from "@warren/base/log.ts"
 import { Scope } from "@warren/base/scope.ts"
 import { load } from "@warren/base/settings.ts"
 import { standardLines } from "@warren/base/standard-lines.ts"
+import { backlog } from "@warren/base/unix-socket.ts"
 import { WebSockets } from "@warren/protocol/http/web-socket.ts"
 import { controlRootOf, controlSocketOf } from "@warren/protocol/places.ts"
 import { app } from "./app.ts"
@@ -126,7 +127,7 @@ e2b.guard(server)
 const listened = once(server, "listening")
 const inherited = inheritedSockets(process.env, process.pid).get("http")
 for (const name of inheritedVariables) delete process.env[name]
-if (inherited === undefined) server.listen(port, config.listen)
+if (inherited === undefined) server.listen({ port, host: config.listen, backlog })
 else server.listen({ fd: inherited })
 await listened
 scope.defer(async () => {

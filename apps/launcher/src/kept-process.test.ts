@@ -34,6 +34,29 @@ describe("a kept process", () => {
     expect(one.report()).toMatchObject({ state: "failed", lastEnd: "exit code 3" })
   })
 
+  test("that dies now and then is started again for ever, and nothing of its lives is kept", async () => {
+    const warnings: Error[] = []
+    const warned = (warning: Error): number => warnings.push(warning)
+    process.on("warning", warned)
+    try {
+      const clock = new ManualClock()
+      const { counts, process: one } = kept("exec sleep 1000", clock)
+      await one.start(never)
+      for (let life = 2; life < 14; life++) {
+        await clock.advance(keepLimits.settledMs + 1)
+        process.kill(one.report().pid ?? 0, "SIGKILL")
+        while (counts.spawned < life || one.report().state !== "running") {
+          if (one.report().state === "waiting") await clock.advance(keepLimits.capMs)
+          await new Promise(setImmediate)
+        }
+      }
+      await one.stop()
+      expect(warnings).toEqual([])
+    } finally {
+      process.off("warning", warned)
+    }
+  })
+
   test("is started once by two, and stopped twice", async () => {
     const { counts, process: one } = kept("exec sleep 1000", new ManualClock())
     await Promise.all([one.start(never), one.start(never)])

@@ -147,7 +147,8 @@ export class KeptProcess implements AsyncDisposable {
   }
 
   async #force(child: ChildProcess, stop: AbortSignal, ended: AbortSignal): Promise<void> {
-    if (!stop.aborted) await Promise.race([once(stop, "abort"), once(ended, "abort")])
+    // With a signal, so that of a life that is over nothing stays with what outlives it.
+    if (!stop.aborted) await once(stop, "abort", { signal: ended }).catch(() => undefined)
     try {
       if (!ended.aborted) await this.#options.clock.sleep(keepLimits.stopMs, ended)
       if (!ended.aborted) child.kill("SIGKILL")

@@ -5,6 +5,8 @@ import { readFeedSocket } from "@warren/sdk/feed-socket.ts"
 import type { Item } from "@warren/sdk/routes.ts"
 import { Client } from "./client.ts"
 
+/** Between two things it asks for: the point is when, not how many. */
+const restMs = 40
 const events = "GET /v1/sessions/events"
 type Change = FeedItem<Item<typeof events>>
 
@@ -71,6 +73,7 @@ export class EventRunner extends Client {
     while (!this.ground.enough.aborted) {
       const { stdout, exitCode } = await this.insist(() => this.ground.session.exec(words))
       this.check(stdout === said && exitCode === 0, `${stdout.length} characters, ${exitCode}`)
+      await pause(restMs)
     }
   }
 }
@@ -82,6 +85,7 @@ export class SocketRunner extends Client {
     while (!this.ground.enough.aborted) {
       const { stdoutBytes } = await this.insist(() => this.ground.session.exec(["cat"], { stdin: bytes }))
       this.check(Buffer.from(stdoutBytes).equals(Buffer.from(bytes)), `${stdoutBytes.length} bytes`)
+      await pause(restMs)
     }
   }
 }
@@ -93,7 +97,7 @@ export class Looker extends Client {
     while (!this.ground.enough.aborted) {
       const found = await this.insist(() => this.ground.http.call("GET /v1/sessions/{id}", { id }))
       this.check(found.id === id && found.state === "running", found.state)
-      await pause(10)
+      await pause(restMs)
     }
   }
 }

@@ -5,7 +5,7 @@ import type { Session } from "@warren/sdk/session.ts"
 import { Warren } from "@warren/sdk/warren.ts"
 
 /** How long a client whose Warren is not there waits before it asks again. */
-const againMs = 25
+const againMs = 100
 
 /** What all clients of a load share. */
 export interface Ground {

@@ -8,6 +8,8 @@ import { MemoryMaker, SessionMaker, TokenMaker, Writer } from "./makers.ts"
 import { counting, EventReader, PollingReader, SocketReader } from "./readers.ts"
 
 const lookMs = 20
+/** Much: whoever is kept away for minutes, on a machine that has other things to do, is still to get everything. */
+const replayBytes = 8 * 1024 * 1024
 const plain = { network: { mode: "none" } } as const
 
 /** Clients of every kind at once. Whatever happens to the control plane meanwhile, each gets exactly what it should. */
@@ -47,7 +49,7 @@ export class Load {
     const { warren, url, token } = system
     const session = (await warren.sessions.create({ ...plain, name: "load" })).keep()
     const echo = await session.spawn(["cat"], { stdin: true })
-    const counters = await Promise.all([1, 2, 3].map(() => session.spawn(counting)))
+    const counters = await Promise.all([1, 2, 3].map(() => session.spawn(counting, { replayBytes })))
     const enough = new AbortController()
     const http = new Http({ url, token, fetch })
     return new Load(system, { url, token, warren, http, session, enough: enough.signal }, enough, [echo, ...counters])
@@ -62,7 +64,7 @@ export class Load {
     const before = this.#clients.map(({ steps }) => steps)
     const waits = (): boolean => this.#clients.some(({ steps }, index) => steps === before[index])
     while (waits()) {
-      this.#throwFailure()
+      this.throwFailure()
       // Something has to happen for those who follow.
       await this.#ground.session.update({ labels: { at: String(Date.now()) } }).catch(() => undefined)
       await pause(lookMs)
@@ -77,17 +79,18 @@ export class Load {
     const [a, b] = this.#followers
     const others = this.#clients.filter((client) => client !== a && client !== b)
     await Promise.all(others.map(async (client) => this.#ended[this.#clients.indexOf(client)]))
-    this.#throwFailure()
+    this.throwFailure()
     await session.update({ name: lastName })
     await Promise.all(this.#ended)
-    this.#throwFailure()
+    this.throwFailure()
     if (a.resyncs + b.resyncs === 0) a.check(a.told.join() === b.told.join(), "the two feeds differ")
     await this.#sameAsAcknowledged()
     const returns = this.#clients.reduce((sum, client) => sum + client.returns, 0)
     return { returns, made: this.#makers.reduce((sum, { made }) => sum + made.size, 0) }
   }
 
-  #throwFailure(): void {
+  /** What the first of them failed with. */
+  throwFailure(): void {
     if (this.#failure) throw this.#failure
   }
 

@@ -32,6 +32,7 @@ const modes: readonly SandboxSpec["network"][] = [
 const probe = await Probe.open()
 const driver = await openOciDriver({ root, programs: JSON.parse(programs) as OciOptions["programs"], log: silentLog })
 const seen: Record<string, readonly string[]> = {}
+let tried = 0
 try {
   const image = await hostImage(join(root, "host-image"))
   const limits = { ...defaultLimits, ...(driver.abilities.diskLimit ? {} : { diskBytes: 0 }) }
@@ -44,7 +45,9 @@ try {
       ["root", "oci-dev-root"],
     ] as const) {
       const { stdout } = await exec(sandbox, { argv: [inside, ...probe.words, ...usualLimits], user })
-      seen[`${network.mode}, ${user}`] = differences(parse(stdout.toString()), policy)
+      const findings = parse(stdout.toString())
+      tried += findings.length
+      seen[`${network.mode}, ${user}`] = differences(findings, policy)
     }
     await driver.destroy(spec.id)
   }
@@ -54,4 +57,4 @@ try {
   await probe[Symbol.asyncDispose]()
   outside.kill()
 }
-console.log(JSON.stringify(seen))
+console.log(JSON.stringify({ tried, seen }))

@@ -2,6 +2,7 @@ import { once } from "node:events"
 import { mkdir, rename, stat, writeFile } from "node:fs/promises"
 import { createServer, type Socket } from "node:net"
 import { afterEach, beforeEach, describe, expect, test } from "vitest"
+import type { Fault } from "./fault.ts"
 import { TempFolder } from "./testing/temp-folder.ts"
 import { closeServer, connectUnix, listenUnix } from "./unix-socket.ts"
 
@@ -11,6 +12,13 @@ afterEach(() => folder[Symbol.asyncDispose]())
 
 const pathOf = (bytes: number): string =>
   folder.at("ü".repeat(2) + "s".repeat(bytes - Buffer.byteLength(folder.path) - 5))
+
+/** How it was for each; then they go. */
+async function comeAtOnce(count: number): Promise<PromiseSettledResult<Socket>[]> {
+  const came = await Promise.allSettled(Array.from({ length: count }, () => connectUnix(folder.at("a.sock"))))
+  for (const one of came) if (one.status === "fulfilled") one.value.on("error", () => undefined).destroy()
+  return came
+}
 
 describe("a Unix socket", () => {
   test("carries bytes, and only its owner may connect", async () => {
@@ -27,6 +35,25 @@ describe("a Unix socket", () => {
     await closeServer(server, sockets)
     await closed
     await expect(connectUnix(folder.at("a.sock"))).rejects.toMatchObject({ code: "unavailable" })
+  })
+
+  test("lets in a thousand who come at once", async () => {
+    const sockets: Socket[] = []
+    const server = await listenUnix(folder.at("a.sock"), (socket) => sockets.push(socket))
+    const came = await comeAtOnce(1_000)
+    expect(came.filter(({ status }) => status === "rejected")).toEqual([])
+    await closeServer(server, sockets)
+  })
+
+  test("says to those for whom there is no room to wait that there is none", async () => {
+    const sockets: Socket[] = []
+    const server = createServer((socket) => sockets.push(socket)).listen({ path: folder.at("a.sock"), backlog: 1 })
+    await once(server, "listening")
+    const came = await comeAtOnce(20)
+    const refused = came.filter((one) => one.status === "rejected").map((one) => (one.reason as Fault).code)
+    expect([refused.length > 0, new Set(refused)]).toEqual([true, new Set(["limit"])])
+    expect(came.some(({ status }) => status === "fulfilled")).toBe(true)
+    await closeServer(server, sockets)
   })
 
   test("may have a path as long as the kernel's limit and not one byte longer", async () => {

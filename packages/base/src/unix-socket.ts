@@ -5,6 +5,9 @@ import { errnoOf, Fault } from "./fault.ts"
 /** The kernel's limit. Node cuts a longer path off silently and binds somewhere else. */
 const pathBytesMax = 107
 
+/** How many may wait to be let in, as far as the kernel allows it: it turns the next away at once, however little there is to do for each. */
+export const backlog = 4_096
+
 /**
  * Listens at `path`, for its owner only. The caller holds a lock: whatever lies there is left over, and is replaced. With a
  * file descriptor it listens on that: whoever has opened it has also said who may connect.
@@ -22,7 +25,7 @@ export async function listenAt(server: Server, path: string, fd?: number): Promi
   await removeLeftover(path)
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject)
-    server.listen(path, resolve)
+    server.listen({ path, backlog }, resolve)
   })
   await chmod(path, 0o600)
 }
@@ -113,6 +116,8 @@ export function closeServer(server: Server, sockets: Iterable<Socket>): Promise<
 }
 
 function refused(path: string, cause: Error): Fault {
+  if (errnoOf(cause) === "EAGAIN")
+    return new Fault("limit", `too many connect to ${path} at once`, { hint: "try again in a moment", cause })
   const isAbsent = errnoOf(cause) === "ENOENT" || errnoOf(cause) === "ECONNREFUSED"
   const message = isAbsent ? `nobody listens at ${path}` : `could not connect to ${path}`
   return new Fault("unavailable", message, { cause })

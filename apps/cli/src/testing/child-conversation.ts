@@ -1,5 +1,6 @@
 import { spawn, type ChildProcessWithoutNullStreams } from "node:child_process"
 import { once } from "node:events"
+import { drained } from "@warren/base/drained.ts"
 import { Fault } from "@warren/base/fault.ts"
 import { streamTags, type StreamTag } from "@warren/base/frame.ts"
 import type { Down, Received, Up } from "@warren/protocol/contract.ts"
@@ -62,7 +63,7 @@ export class ChildConversation implements Conversation<Said, Told> {
   async write(bytes: Uint8Array): Promise<void> {
     if (!this.child.stdin.write(bytes) && this.child.stdin.writable) {
       // A program that ends without having read is nothing the writer could do anything about.
-      await Promise.race([once(this.child.stdin, "drain"), once(this.child, "close")]).catch(() => undefined)
+      await drained(this.child.stdin)
     }
   }
 

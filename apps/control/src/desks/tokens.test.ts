@@ -196,6 +196,9 @@ describe("a token", () => {
     const answer = await system.ask(`/v1/sessions/${sessionId}`, { cookie: bob.cookie })
     expect([answer.status, answer.body.error.code]).toEqual([503, "unavailable"])
     const owner = await system.ownerToken()
+    // An admin who looks has got what there is: nothing is broken, there is none.
+    const none = await system.ask("/v1/users/bob/route", { token: owner })
+    expect([none.status, none.body.error.message]).toEqual([404, "bob has no runner on this machine"])
     const route = { socket: system.folder.at("olga.sock"), uid: process.getuid?.() }
     await system.ask("/v1/users/bob/route", { method: "PUT", token: owner, body: route })
     await system.clock.advance(10_000)

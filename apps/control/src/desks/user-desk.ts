@@ -16,7 +16,7 @@ interface UserParts {
   readonly watch: Watch
   readonly clock: Clock
   readonly defaults: { readonly sessionsMax: number; readonly requestsPerMinute: number }
-  readonly routeOf: (user: UserRow) => Promise<{ readonly socket: string; readonly uid: number }>
+  readonly findRoute: (user: UserRow) => Promise<{ readonly socket: string; readonly uid: number } | undefined>
 }
 
 /** What admins do: users, their quotas and routes, and invites. */
@@ -54,7 +54,11 @@ export function userDesk(parts: UserParts): Handlers<typeof userCalls> {
       await parts.watch.look()
       return done
     },
-    "route.get": async ({ name }, context) => parts.routeOf(await named(name, context)),
+    "route.get": async ({ name }, context) => {
+      const route = await parts.findRoute(await named(name, context))
+      if (!route) throw new Fault("not_found", `${name} has no runner on this machine`, { hint: "say where it is" })
+      return route
+    },
     "route.set": async ({ name, socket, uid }, context) => {
       await users.setRoute((await named(name, context)).id, { socket, uid })
       return { socket, uid }

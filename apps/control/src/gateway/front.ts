@@ -6,6 +6,7 @@ import { dirname, join } from "node:path"
 import type { Duplex } from "node:stream"
 import type { Clock } from "@warren/base/clock.ts"
 import { errnoOf, Fault, faultCodes, isCancellation, messageOf } from "@warren/base/fault.ts"
+import { JoinedSignal } from "@warren/base/joined-signal.ts"
 import type { Log } from "@warren/base/log.ts"
 import type { Gate } from "../gate.ts"
 import type { Identity } from "../login/identity.ts"
@@ -15,6 +16,7 @@ import type { Store } from "../store/store.ts"
 import type { UserRow } from "../store/users.ts"
 import { Visit } from "../visit.ts"
 import type { Watch } from "../watch.ts"
+import { LastLook } from "./last-look.ts"
 import { askedOf, checkAsked, type ForGateway, type GatewayNames, type Head } from "./asked.ts"
 import type { Ownership } from "./ownership.ts"
 import { proofOf, withLiveCookies } from "./proof.ts"
@@ -47,6 +49,7 @@ const addressCharsMax = 64
 export class GatewayFront implements Disposable {
   readonly #parts: FrontParts
   readonly #stop = new AbortController()
+  readonly #lastLook = new LastLook()
 
   constructor(parts: FrontParts) {
     this.#parts = parts
@@ -70,7 +73,8 @@ export class GatewayFront implements Disposable {
       if (asked) void this.#upgrade(request, socket, head, asked)
       else for (const upgrade of upgrades) upgrade.call(server, request, socket, head)
     })
-    server.on("clientError", (error: Error, socket: Duplex) => this.#unreadable(error, socket))
+    this.#lastLook.guard(server)
+    server.on("clientError", (error: Error, socket: Duplex) => void this.#unreadable(error, socket))
   }
 
   /** Cuts what is open. */
@@ -91,7 +95,7 @@ export class GatewayFront implements Disposable {
         return await this.#through(visit, request, asked, (way) => relay(request, response, way, isWaiting))
       } catch (thrown) {
         const fault = Fault.from(thrown)
-        if (response.headersSent || response.destroyed) (response as ServerResponse).destroy()
+        if (response.headersSent) (response as ServerResponse).destroy()
         else say(response, fault)
         throw fault
       }
@@ -100,27 +104,24 @@ export class GatewayFront implements Disposable {
 
   async #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer, asked: ForGateway): Promise<void> {
     const visit = visitOf(request, asked)
-    const isOpen = { said: false }
     socket.on("error", () => socket.destroy())
     await this.#counted(visit, async () => {
       try {
-        return await this.#through(visit, request, asked, (way) => {
-          isOpen.said = true
-          return relaySocket(socket, head, way)
-        })
+        return await this.#through(visit, request, asked, (way) => relaySocket(socket, head, way))
       } catch (thrown) {
         const fault = Fault.from(thrown)
-        const isUnsaid = !isOpen.said || fault.code === "unavailable"
-        if (!socket.destroyed && isUnsaid) socket.end(textOf(fault), () => socket.destroy())
-        else socket.destroy()
+        // What broke after something was said has broken the connection, too: then this goes nowhere.
+        socket.end(textOf(fault), () => socket.destroy())
         throw fault
       }
     })
   }
 
   /** What is no HTTP, or could be read in two ways. Written down: nobody sends that by mistake. */
-  #unreadable(error: Error, socket: Duplex): void {
-    if (!socket.writable || errnoOf(error) === "ECONNRESET") return void socket.destroy()
+  async #unreadable(error: Error, socket: Duplex): Promise<void> {
+    if (errnoOf(error) === "ERR_HTTP_REQUEST_TIMEOUT" && !(await this.#lastLook.isSilent(socket))) return
+    // Hung up on, or told already.
+    if (!socket.writable) return void socket.destroy()
     const { remoteAddress = "" } = socket as { remoteAddress?: string }
     const status = errnoOf(error) === "HPE_HEADER_OVERFLOW" ? 431 : 400
     this.#parts.gate.noteRefusal(new Visit(remoteAddress.slice(0, addressCharsMax)), "request.unreadable", "invalid")
@@ -140,22 +141,23 @@ export class GatewayFront implements Disposable {
     const about = headOf(request)
     checkAsked(about, asked, names)
     if (valuesOf(request.rawHeaders, "host").length > 1) throw new Fault("invalid", "a request has exactly one Host")
-    const { claims, via } = proofOf(request.rawHeaders, about.url, key, clock.now())
+    const { claims, vias } = proofOf(request.rawHeaders, about.url, key, clock.now())
     const owner = await this.#owner(asked.session, claims?.sub)
-    const principal = via === undefined ? undefined : await identity.ofVia(via, owner.id)
-    if (via !== undefined && !principal) throw closed()
-    visit.principal = principal
+    const principals = await Promise.all(vias.map((via) => identity.ofVia(via, owner.id)))
+    if (principals.includes(undefined)) throw closed()
+    visit.principal = principals[0]
     const isLive = async (one: string): Promise<boolean> => (await identity.ofVia(one, owner.id)) !== undefined
-    const { raw, vias } = await withLiveCookies(request.rawHeaders, isLive)
-    const all = [...new Set([...(via === undefined ? [] : [via]), ...vias])]
+    const { raw, vias: ofCookies } = await withLiveCookies(request.rawHeaders, isLive)
+    const all = [...new Set([...vias, ...ofCookies])]
     const still = async (): Promise<boolean> => {
       const user = await store.users.byId(owner.id)
       if (!user || user.isDisabled) return false
-      return all.length === 0 || (await Promise.all(all.map(isLive))).some((one) => one)
+      return !(await Promise.all(all.map(isLive))).includes(false)
     }
     const watched = watch.openAs("stream", `gateway ${owner.id} ${all.join(" ")}`, still)
+    using until = new JoinedSignal(watched.signal, this.#stop.signal)
     try {
-      const signal = AbortSignal.any([watched.signal, this.#stop.signal])
+      const { signal } = until
       const visitor = { host: about.host, scheme, address: visit.address }
       const method = request.method ?? "GET"
       const head = requestHead(raw, visitor)
@@ -214,7 +216,7 @@ function headOf(request: AnyRequest): Head {
 function visitOf(request: AnyRequest, { session }: ForGateway): Visit {
   const visit = new Visit((request.socket.remoteAddress ?? "").slice(0, addressCharsMax))
   visit.call = action
-  visit.subject = session !== undefined && /^ses_[0-9a-z]{20}$/.test(session) ? session : ""
+  visit.subject = /^ses_[0-9a-z]{20}$/.exec(session ?? "")?.[0] ?? ""
   return visit
 }
 

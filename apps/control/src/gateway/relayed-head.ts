@@ -11,14 +11,7 @@ const hopByHop: ReadonlySet<string> = new Set([
   "upgrade",
 ])
 /** What a Connection header cannot take away: without them the message would mean something else. */
-const essential: ReadonlySet<string> = new Set([
-  "host",
-  "content-length",
-  "content-type",
-  "cookie",
-  "authorization",
-  "origin",
-])
+const essential: ReadonlySet<string> = new Set(["content-length", "content-type", "cookie", "authorization", "origin"])
 /** Said between the control plane and the gateway alone. An underscore is a dash to many a program. */
 const between = /^x[-_]warren[-_]/i
 

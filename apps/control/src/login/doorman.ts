@@ -20,7 +20,7 @@ export const loginLimits = {
 interface DoormanParts {
   readonly store: Store
   readonly cookies: Cookies
-  readonly passwords: Passwords
+  readonly passwords: Pick<Passwords, "isRight">
   readonly buckets: Buckets
   readonly clock: Clock
 }

@@ -157,11 +157,11 @@ export class Identity {
     const isSafe = /^(GET|HEAD|OPTIONS)$/.test(request.method) && request.headers.get("upgrade") === null
     const site = request.headers.get("sec-fetch-site")
     // A preview is of the same site: a picture whose address is one of ours would be asked for with the cookie.
-    const isNear = site === null || site === "same-origin" || site === "none"
+    const isNear = site === null || site === "none"
     if (isSafe && (isNear || request.headers.get("sec-fetch-mode") === "navigate")) return
     const origin = request.headers.get("origin")
     const { origin: ours, alsoOrigin } = this.#parts
-    const isOurs = origin === null ? !isSafe && site === "same-origin" : origin === ours || origin === alsoOrigin
+    const isOurs = origin === null ? site === "same-origin" : origin === ours || origin === alsoOrigin
     if (!isOurs) throw new Fault("forbidden", "requests from other sites are not served")
   }
 }

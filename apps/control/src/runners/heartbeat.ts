@@ -9,6 +9,8 @@ export const heartbeatLimits = {
   quietMs: 3_000,
   /** How long a runner that is there may take to greet. */
   greetMs: 3_000,
+  /** So often it is looked for the greeting meanwhile: who asks may be busy, too, and see late what came in time. */
+  looks: 20,
   /** While somebody follows a feed, which may be quiet for good reasons, it is asked this often. */
   feedMs: 6_000,
 } as const
@@ -111,10 +113,7 @@ export class Heartbeat implements Disposable {
 
   async #greets(): Promise<boolean> {
     const quiet = new AbortController()
-    const late = this.#clock.sleep(heartbeatLimits.greetMs, AbortSignal.any([this.#over.signal, quiet.signal])).then(
-      () => false,
-      () => false,
-    )
+    const late = this.#tooLong(AbortSignal.any([this.#over.signal, quiet.signal])).catch(() => false)
     try {
       const isThere = await Promise.race([this.#greeting(quiet.signal), late])
       if (isThere) this.#greetedAt = this.#clock.monotonic()
@@ -122,6 +121,13 @@ export class Heartbeat implements Disposable {
     } finally {
       quiet.abort()
     }
+  }
+
+  /** Many short waits: between each and the next everything that has come is read, however long the wait then was. */
+  async #tooLong(signal: AbortSignal): Promise<false> {
+    const { greetMs, looks } = heartbeatLimits
+    for (let look = 0; look < looks; look++) await this.#clock.sleep(greetMs / looks, signal)
+    return false
   }
 
   async #greeting(over: AbortSignal): Promise<boolean> {

@@ -1,7 +1,7 @@
 import { TempFolder } from "@warren/base/testing/temp-folder.ts"
 import { expect, test } from "vitest"
 import { openStore } from "../store/store.ts"
-import { routesOf } from "./routes.ts"
+import { needed, routesOf } from "./routes.ts"
 
 test("who has no runner that runs is told who starts it: oneself, or with many users an administrator", async () => {
   await using folder = await TempFolder.make()
@@ -11,7 +11,8 @@ test("who has no runner that runs is told who starts it: oneself, or with many u
   const many = routesOf(store.users, "/run/warren/{user}/control.sock")
   const hint = expect.stringMatching(/systemctl start warren-runner@root.*sudo warren launcher/) as string
   expect(await many(root)).toEqual({ socket: "/run/warren/root/control.sock", uid: 0, hint })
-  await expect(many({ ...root, name: "nobody-here" })).rejects.toMatchObject({ code: "unavailable" })
+  expect(await many({ ...root, name: "nobody-here" })).toBeUndefined()
+  await expect(needed(many)({ ...root, name: "nobody-here" })).rejects.toMatchObject({ code: "unavailable" })
   await store.users.setRoute(root.id, { socket: "/tmp/x.sock", uid: 7 })
   expect(await many(root)).toEqual({ socket: "/tmp/x.sock", uid: 7, hint })
   expect(await routesOf(store.users, "")(root)).toEqual({ socket: "/tmp/x.sock", uid: 7 })

@@ -1,12 +1,12 @@
-import { once } from "node:events"
 import type { Readable, Writable } from "node:stream"
 import { StringDecoder } from "node:string_decoder"
+import { drained } from "@warren/base/drained.ts"
 import { stdioLimits, type StdioEvent } from "@warren/protocol/supervisor/lines.ts"
 
 /** One event, one line. */
 export async function speak(output: Writable, event: StdioEvent): Promise<void> {
   if (output.destroyed || output.write(`${JSON.stringify(event)}\n`)) return
-  await Promise.race([once(output, "drain"), once(output, "close")])
+  await drained(output)
 }
 
 /** Lines as they come; one that is too long is told of instead, once. */

@@ -55,7 +55,12 @@ export class OciSandbox implements Sandbox, Pausable {
   }
 
   isRunning(): boolean {
-    return !"TtZX".includes(stateOf(this.#parts.process) ?? "X")
+    try {
+      return !"TtZX".includes(stateOf(this.#parts.process) ?? "X") && !this.#parts.cgroup.isFrozen()
+    } catch {
+      // Its group is gone, and so is it.
+      return false
+    }
   }
 
   oomKills(): number {

@@ -179,5 +179,7 @@ describe("bytes up", () => {
       socket.destroy()
       await eventually(() => api.events.includes("disposed"))
       expect(api.blobs.size).toBe(0)
+      await api.run("words")
+      expect(api.logged).toEqual([])
     }))
 })

@@ -324,6 +324,17 @@ describe("routes on a real server", () => {
       expect((await request(port, "/v1/things/a")).status).toBe(200)
     }))
 
+  test("a client that goes away in the middle of its body is no bug", () =>
+    served(async (api, port) => {
+      const socket = connect(port, "127.0.0.1").on("error", () => undefined)
+      socket.write(`POST /v1/things/a HTTP/1.1\r\nhost: x\r\nauthorization: me\r\ncontent-length: 100\r\n\r\n{"text":`)
+      // Whoever answers this has seen that.
+      await request(port, "/v1/things/a")
+      socket.destroy()
+      for (let n = 0; n < 3; n++) await request(port, "/v1/things/a")
+      expect(api.logged).toEqual([])
+    }))
+
   test("a client that goes away aborts the call's signal", () =>
     served(async (api, port) => {
       const controller = new AbortController()

@@ -1,3 +1,4 @@
+import { getEventListeners, setMaxListeners } from "node:events"
 import { Fault } from "@warren/base/fault.ts"
 import { encodeJson, frameLimits } from "@warren/base/frame.ts"
 import { eventually } from "@warren/base/testing/eventually.ts"
@@ -283,6 +284,8 @@ describe("RpcClient with a server", () => {
     await using system = await System.start()
     const { client, connection, answers } = system
     const controller = new AbortController()
+    // Each call listens while it is under way, and all of them are.
+    setMaxListeners(rpcLimits.inFlightMax + 1, controller.signal)
     const options = { signal: controller.signal, timeoutMs: 0 }
     const work = Array.from({ length: rpcLimits.inFlightMax + 1 }, () => outcome(client.call("work.wait", {}, options)))
     await eventually(() => answers.events.length === rpcLimits.inFlightMax)
@@ -291,6 +294,7 @@ describe("RpcClient with a server", () => {
     expect([connection.inFlight, client.waiting]).toEqual([rpcLimits.inFlightMax, rpcLimits.inFlightMax + 2])
     controller.abort("enough")
     expect(new Set(await Promise.all(work))).toEqual(new Set(["enough"]))
+    expect(getEventListeners(controller.signal, "abort")).toEqual([])
     expect((await next).value).toBe("next")
     expect(answers.events.filter((event) => event === "started").length).toBe(rpcLimits.inFlightMax)
     await system.quiet()

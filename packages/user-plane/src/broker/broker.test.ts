@@ -254,26 +254,39 @@ describe("the broker", () => {
     let location = ""
     await using llm = await Loopback.http((_, response) => void response.writeHead(307, { location }).end())
     const upstream = `http://127.0.0.1:${llm.port}`
-    await using system = await BrokerSystem.start({ upstreams: { anthropic: upstream } })
-    const port = await system.sandbox("ses_one")
-    const { token } = system.leases.grant({
-      session: "ses_one",
-      scope: "llm:anthropic",
-      destination: `127.0.0.1:${llm.port}`,
-      ttlMs: hour,
+    await using system = await BrokerSystem.start({
+      upstreams: { anthropic: upstream, openai: `${upstream}/compatible/` },
     })
+    const port = await system.sandbox("ses_one")
+    const grant = (scope: LeaseScope): string =>
+      system.leases.grant({ session: "ses_one", scope, destination: `127.0.0.1:${llm.port}`, ttlMs: hour }).token
+    const token = grant("llm:anthropic")
     for (const [to, expected] of [
       ["/v1/other?x", "/anthropic/v1/other?x"],
       [`${upstream}/v1/x`, "/anthropic/v1/x"],
       ["https://evil.test/v1/x", undefined],
       ["//evil.test/v1", undefined],
       [`http://user:pw@127.0.0.1:${llm.port}/v1`, undefined],
+      [`http://user@127.0.0.1:${llm.port}/v1`, undefined],
+      [`http://:pw@127.0.0.1:${llm.port}/v1`, undefined],
       ["http://[", undefined],
     ] as const) {
       location = to
       const answer = await ask(port, "/anthropic/v1/messages", { "x-api-key": token })
       expect(answer.status, to).toBe(expected ? 307 : 403)
       expect(answer.headers.location, to).toBe(expected)
+    }
+    // A destination may be a part of a host: the rest of it is elsewhere.
+    const other = { authorization: `Bearer ${grant("llm:openai")}` }
+    for (const [to, expected] of [
+      ["/compatible/v1/x", "/openai/v1/x"],
+      ["x?y", "/openai/v1/x?y"],
+      ["/compatibleX/v1/x", undefined],
+      ["/v1/x", undefined],
+      ["../../v1/x", undefined],
+    ] as const) {
+      location = to
+      expect((await ask(port, "/openai/v1/chat", other)).headers.location, to).toBe(expected)
     }
   })
 

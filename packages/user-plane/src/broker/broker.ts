@@ -1,7 +1,7 @@
 import { Agent as HttpAgent, type IncomingMessage, type ServerResponse } from "node:http"
 import { Agent as HttpsAgent } from "node:https"
 import type { Clock } from "@warren/base/clock.ts"
-import { Fault, faultCodes, isCancellation } from "@warren/base/fault.ts"
+import { Fault, faultCodes } from "@warren/base/fault.ts"
 import type { Fields, Log } from "@warren/base/log.ts"
 import { Journal } from "@warren/protocol/journal.ts"
 import type { LocalHandler } from "../egress/http-front.ts"
@@ -209,7 +209,8 @@ function locationOf(to: string, base: URL, { prefix, path }: Errand): string | u
 
 /** In the shape that LLM clients read; git shows the status alone. */
 function answer(response: ServerResponse, fault: Fault): void {
-  if (isCancellation(fault) || response.headersSent || response.destroyed) return void response.destroy()
+  // Who left hears nothing, and an answer that broke off has been cut already.
+  if (response.destroyed) return
   const error = {
     type: errorTypes[fault.code] ?? "api_error",
     message: `warren broker: ${fault.message}`,

@@ -35,6 +35,7 @@ test("leases outlive the process, end in time, and are forgotten when told", asy
   for (const bad of [
     { ttlMs: 0 },
     { ttlMs: Number.NaN },
+    { ttlMs: 30 * 24 * 3_600_000 + 1 },
     { destination: "a/../b" },
     { destination: "https://a" },
     { destination: "" },
@@ -44,4 +45,21 @@ test("leases outlive the process, end in time, and are forgotten when told", asy
   for (let i = 0; i < 100; i++) leases.grant(grant)
   expect(() => leases.grant(grant)).toThrow(/more than 100/)
   expect(leases.revokeSession("ses_one")).toBe(100)
+})
+
+test("a lease that makes no sense in the database gives no right to anything", async () => {
+  await using folder = await TempFolder.make()
+  using database = new Database(folder.at("runner.db"), { migrations: leaseMigrations })
+  const leases = new Leases(database, new ManualClock())
+  const { token, id } = leases.grant(grant)
+  for (const [spoil, mend] of [
+    ["scope = 'git:everything'", "scope = 'git:read'"],
+    ["id = 'ses_other'", `id = '${id}'`],
+  ]) {
+    database.run(`UPDATE leases SET ${spoil}`)
+    expect(() => leases.find(token)).toThrow(/cannot be read/)
+    expect(() => leases.list("ses_one")).toThrow(/cannot be read/)
+    database.run(`UPDATE leases SET ${mend}`)
+  }
+  expect(leases.find(token)).toMatchObject({ id, scope: "git:read" })
 })

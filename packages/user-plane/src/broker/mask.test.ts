@@ -16,3 +16,9 @@ test("a secret is covered, however it is cut into pieces", async () => {
   )
   expect(maskText(text, ["secret"])).toBe("a ****** se******, ************, secre")
 })
+
+test("a secret that is empty covers nothing, and holds nothing up", async () => {
+  const out = await buffer(Readable.from([Buffer.from("a secret")]).pipe(mask(["", "secret"])))
+  expect(out.toString()).toBe("a ******")
+  expect(maskText("a secret", ["", "secret"])).toBe("a ******")
+})

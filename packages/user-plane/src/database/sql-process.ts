@@ -16,6 +16,10 @@ export class SqlProcess implements AsyncDisposable {
   readonly #ended: Promise<string>
   #said = ""
   #isSpent = false
+  /** How it ended. */
+  #end: string | undefined
+  /** Of whoever waits for an answer. Not a race with `#ended`, which would hold every answer until the process ends. */
+  #hear: (heard: Reply | string) => void = () => undefined
 
   constructor(program: string, database: string) {
     const limits = `ulimit -d ${dataKilobytesMax}; ulimit -t ${cpuSecondsMax}; ulimit -c 0; exec "$@"`
@@ -34,7 +38,12 @@ export class SqlProcess implements AsyncDisposable {
       this.#child.once("error", (failure) => resolve(failure.message))
       this.#child.once("close", (code, signal) => resolve(String(signal ?? code)))
     })
-    void this.#ended.then(() => (this.#isSpent = true))
+    this.#child.on("message", (reply) => this.#hear(reply as Reply))
+    void this.#ended.then((how) => {
+      this.#isSpent = true
+      this.#end = how
+      this.#hear(how)
+    })
   }
 
   /** Not to be asked again. */
@@ -44,19 +53,20 @@ export class SqlProcess implements AsyncDisposable {
 
   /** Aborted, it rejects with the signal's reason once the process is gone, and with it whatever it was doing. */
   async ask(request: Request, signal: AbortSignal): Promise<Reply> {
-    const reply = this.#reply()
+    if (this.#end !== undefined) throw this.#died(this.#end, signal)
+    const answered = new Promise<Reply | string>((resolve) => (this.#hear = resolve))
     this.#child.send(request, () => undefined)
     const abort = (): void => void this.#child.kill("SIGKILL")
     signal.addEventListener("abort", abort, { once: true })
     if (signal.aborted) abort()
     try {
-      const answer = await Promise.race([reply, this.#ended])
+      const answer = await answered
       if (typeof answer === "string") throw this.#died(answer, signal)
       if (answer.isSpent) this.#isSpent = true
       return answer
     } finally {
       signal.removeEventListener("abort", abort)
-      this.#child.removeAllListeners("message")
+      this.#hear = () => undefined
     }
   }
 
@@ -64,10 +74,6 @@ export class SqlProcess implements AsyncDisposable {
     this.#isSpent = true
     this.#child.kill("SIGKILL")
     await this.#ended
-  }
-
-  #reply(): Promise<Reply> {
-    return new Promise((resolve) => this.#child.once("message", (reply) => resolve(reply as Reply)))
   }
 
   #died(how: string, signal: AbortSignal): unknown {

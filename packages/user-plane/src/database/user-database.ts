@@ -1,4 +1,5 @@
 import { Fault } from "@warren/base/fault.ts"
+import { JoinedSignal } from "@warren/base/joined-signal.ts"
 import type { Handlers, Received } from "@warren/protocol/contract.ts"
 import type { databaseCalls } from "@warren/protocol/user-plane/database.ts"
 import type { Result } from "./request.ts"
@@ -33,13 +34,13 @@ export class UserDatabase implements AsyncDisposable {
 
   async ask(purpose: Purpose, asked: Asked, caller: AbortSignal): Promise<Result> {
     const { timeoutMs, ...rest } = asked
-    const signals = [caller, this.#stop.signal]
-    await this.#turn(AbortSignal.any(signals))
+    using until = new JoinedSignal(caller, this.#stop.signal)
+    await this.#turn(until.signal)
     // The time counts from here: a queue is not the statement's fault.
     const late = AbortSignal.timeout(timeoutMs)
     const process = this.#take()
     try {
-      const reply = await process.ask({ purpose, ...rest }, AbortSignal.any([...signals, late]))
+      const reply = await process.ask({ purpose, ...rest }, AbortSignal.any([until.signal, late]))
       if ("fault" in reply) throw Fault.fromData(reply.fault)
       return reply.result
     } catch (thrown) {

@@ -142,7 +142,8 @@ export class HttpFront {
   }
 
   #unreadable(error: Error, socket: Duplex): void {
-    if (socket.destroyed || errnoOf(error) === "ECONNRESET") return void socket.destroy()
+    // Cut by us, or by who left without reading its answer.
+    if (socket.destroyed) return
     const isLong = errnoOf(error) === "HPE_HEADER_OVERFLOW"
     const message = isLong ? "the head of the request is too long" : "the request is not HTTP"
     const fault = this.#options.report(new Denied("bad-request", message), this.#clients.get(socket)?.fixed?.target)
@@ -153,14 +154,12 @@ export class HttpFront {
 /** A client that left is no news; a connection that the policy cut says so; anything else is a host that went away. */
 function brokenBy(cause: unknown, client: Client, socket: Socket): unknown {
   if (client.signal.aborted) return client.signal.reason
-  if (cause instanceof Denied) return cause
   return socket.errored instanceof Denied
     ? socket.errored
     : new Denied("unreachable", "the connection broke", { cause })
 }
 
 function refuse(socket: Duplex, fault: Fault, status: number = faultCodes[fault.code].status): void {
-  if (socket.destroyed) return
   const text = answerText(fault)
   const headers = Object.entries({ ...answerHeaders(fault), "content-length": Buffer.byteLength(text) })
   const lines = headers.map(([name, value]) => `${name}: ${value}\r\n`).join("")

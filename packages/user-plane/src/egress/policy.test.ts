@@ -94,6 +94,10 @@ describe("an egress policy", () => {
     expect(verdict(open, "8.8.8.8:443")).toBe("plain-address")
   })
 
+  test("a public address of an allowed name is dialled", () => {
+    expect(() => policy.checkAddress(targetOf("example.com:443"), "93.184.215.14")).not.toThrow()
+  })
+
   test("a private address is dialled only when it is named with its port, and that is shown", () => {
     const named = new Policy({ mode: "list", allow: ["db.example"], allowPrivate: ["10.1.2.3:443", "[::1]:80"] })
     const target = targetOf("db.example:443")

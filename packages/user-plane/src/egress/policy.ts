@@ -43,7 +43,7 @@ export class Policy {
     const rules = this.#rules.filter((rule) => rule.hasHost(target))
     if (rules.some((rule) => rule.ports.has(target.port))) return
     // Whoever named the private address itself has listed it.
-    if (target.isAddress && this.#private.has(authorityOf(target))) return
+    if (this.#private.has(authorityOf(target))) return
     const isOpen = this.data.mode === "all-public" && !target.isAddress
     if (isOpen && publicPorts.has(target.port)) return
     if (rules.length > 0 || isOpen) throw new Denied("port", `port ${target.port} of ${target.name} is not allowed`)

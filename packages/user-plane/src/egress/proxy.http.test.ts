@@ -181,6 +181,13 @@ describe("HTTP through the proxy", () => {
     expect(await system.say(get("http://allowed.test:1/", "allowed.test:1"))).toMatch(/^HTTP\/1.1 503 .*unreachable/s)
     const broken = await system.say(get(`http://allowed.test:${closing.port}/`, `allowed.test:${closing.port}`))
     expect(broken).toMatch(/^HTTP\/1.1 503 .*unreachable/s)
+    await using halfway = await Loopback.tcp((socket) =>
+      socket.once("data", () => socket.end("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf")),
+    )
+    system.proxy.replacePolicy(reachable("allowed.test", halfway.port).policy)
+    const cut = await system.say(get(`http://allowed.test:${halfway.port}/`, `allowed.test:${halfway.port}`))
+    expect(cut).toMatch(/^HTTP\/1.1 200 OK\r\n.*\r\n\r\nhalf$/s)
+    expect(system.refused[0]).toBe(`unreachable allowed.test ${halfway.port}`)
   })
 
   test("another protocol is spoken only when the other end agreed", async () => {
@@ -214,5 +221,7 @@ describe("HTTP through the proxy", () => {
     )
     expect(tunnelled).toContain("local /y")
     expect(await system.say(get("http://example.com/", "example.com"))).toContain("x-warren-denied: network-off")
+    const upgrade = "GET /x HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n"
+    expect(await system.say(upgrade)).toMatch(/^HTTP\/1.1 400 .*nothing is upgraded here/s)
   })
 })

@@ -51,6 +51,33 @@ describe("the proxy's limits", () => {
     await eventually(() => system.proxy.counters().open === 0)
     const message = "too many requests without waiting for answers"
     expect(system.proxy.denials.list()).toContainEqual(expect.objectContaining({ message, count: 1 }))
+    // What was read together with the one that was too many is not looked at any more.
+    await system.say(`${get(server.port).repeat(9)}nonsense\r\n\r\n`)
+    expect(system.proxy.denials.list()).toContainEqual(expect.objectContaining({ message, count: 2 }))
+    expect(system.refused.filter((one) => one.startsWith("bad-request"))).toEqual([])
+  })
+
+  test("who leaves without reading its answer is no news", async () => {
+    await using server = await hello()
+    await using system = await EgressSystem.start(reachable("allowed.test", server.port))
+    const client = await system.connect()
+    client.pause().write(get(server.port))
+    await eventually(() => system.proxy.counters().receivedBytes > 0 && system.proxy.counters().open === 0)
+    // The kernel tells the proxy of what was left unread: a connection that was reset.
+    client.destroy()
+    await eventually(() => system.proxy.counters().connections === 0)
+    expect(system.refused).toEqual([])
+  })
+
+  test("who leaves before there is an answer is no news", async () => {
+    await using server = await Loopback.http(() => undefined)
+    await using system = await EgressSystem.start(reachable("allowed.test", server.port))
+    const client = await system.connect()
+    client.write(get(server.port))
+    await eventually(() => server.open === 1)
+    client.destroy()
+    await eventually(() => system.proxy.counters().open === 0 && system.proxy.counters().connections === 0)
+    expect(system.refused).toEqual([])
   })
 
   test.each([

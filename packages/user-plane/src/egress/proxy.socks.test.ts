@@ -65,7 +65,10 @@ describe("SOCKS5", () => {
       expect(answer[3], denial).not.toBe(0)
       expect(system.refused[0]).toBe(denial)
     }
+    const before = system.proxy.denials.total
     expect((await system.say(Buffer.from([5, 1, 9]))).startsWith("\x05\xff")).toBe(true)
+    expect(system.refused[0]).toBe("bad-request  0")
+    expect(system.proxy.denials.total).toBe(before + 1)
     expect(server.accepted).toBe(0)
   })
 
@@ -82,6 +85,31 @@ describe("SOCKS5", () => {
     ])
     expect(stdout).toBe("hello")
     expect(system.asked).toEqual([])
+  })
+
+  const messages: [string, (bytes: Buffer) => unknown, Buffer][] = [
+    ["greeting", readGreeting, Buffer.from([5, 2, 0, 2])],
+    ["login", readPassword, Buffer.from([1, 1, 0x61, 2, 0x62, 0x63])],
+    ["request by name", readRequest, named("a.test", 443)],
+    ["request by address", readRequest, request(1, Buffer.from([8, 8, 8, 8]), 443)],
+    ["request by long address", readRequest, request(4, Buffer.alloc(16, 1), 443)],
+  ]
+
+  test.each(messages)(
+    "a %s that has not come whole is waited for, and nothing behind it is taken",
+    (_, read, whole) => {
+      for (let end = 0; end < whole.length; end++) expect(read(whole.subarray(0, end)), `${end}`).toBeUndefined()
+      expect(read(whole)).toMatchObject({ used: whole.length })
+      expect(read(Buffer.concat([whole, Buffer.from("more")]))).toMatchObject({ used: whole.length })
+    },
+  )
+
+  test.each(messages)("a %s of another version is refused at its first byte", (_, read) => {
+    for (const version of [0, 4, 6, 255]) expect(() => read(Buffer.from([version]))).toThrow(Denied)
+  })
+
+  test("a request with something in the place that is reserved is refused", () => {
+    expect(() => readRequest(Buffer.from([5, 1, 1]))).toThrow(/not a request/)
   })
 
   test("nonsense is refused or waits for more, and nothing else", () => {

@@ -16,16 +16,15 @@ const webPorts = [80, 443]
 export function ruleOf(text: string): Rule {
   const [, raw, wildcard, name = "", list] = form.exec(text) ?? []
   const ports = list?.split(",").map(Number) ?? (raw ? [] : webPorts)
-  if (name === "" || ports.length === 0 || ports.some((port) => port > 65_535)) throw badRule(text)
+  if (ports.length === 0 || ports.some((port) => port > 65_535)) throw badRule(text)
   const host = hostOf(name, text)
   if (wildcard && (host.isAddress || !host.name.includes("."))) throw badRule(text)
   const suffix = `.${host.name}`
   return {
     ports: new Set(ports),
     isRaw: raw !== undefined,
-    hasHost: wildcard
-      ? (other) => !other.isAddress && other.name.endsWith(suffix)
-      : (other) => other.isAddress === host.isAddress && other.name === host.name,
+    // A name is never spelled like an address, nor does one end like the other.
+    hasHost: (other) => (wildcard ? other.name.endsWith(suffix) : other.name === host.name),
   }
 }
 

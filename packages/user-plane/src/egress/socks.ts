@@ -56,10 +56,10 @@ export function readGreeting(bytes: Buffer): Head<number[]> | undefined {
 }
 
 export function readPassword(bytes: Buffer): Head<true> | undefined {
-  const [version, nameLength] = bytes
+  const [version, nameLength = 0] = bytes
   if (version !== undefined && version !== passwordVersion) throw new Denied("bad-request", "SOCKS5: another login")
-  const passwordLength = nameLength === undefined ? undefined : bytes[2 + nameLength]
-  if (nameLength === undefined || passwordLength === undefined) return undefined
+  const passwordLength = bytes[2 + nameLength]
+  if (passwordLength === undefined) return undefined
   const used = 3 + nameLength + passwordLength
   return bytes.length < used ? undefined : { value: true, used }
 }
@@ -72,10 +72,10 @@ interface Request {
 }
 
 export function readRequest(bytes: Buffer): Head<Request> | undefined {
-  const [version, command, reserved, type, length] = bytes
+  const [version, command = 0, reserved, type = 0, length] = bytes
   if (version !== undefined && version !== socksVersion) throw new Denied("bad-request", "SOCKS5: another version")
   if (reserved !== undefined && reserved !== 0) throw new Denied("bad-request", "SOCKS5: not a request")
-  if (command === undefined || type === undefined || length === undefined) return undefined
+  if (length === undefined) return undefined
   const size = { [addressTypes.ipv4]: 4, [addressTypes.ipv6]: 16, [addressTypes.domain]: 1 + length }[type]
   if (size === undefined) throw new Denied("bad-request", `SOCKS5: address type ${type} is not known`)
   const used = 4 + size + 2

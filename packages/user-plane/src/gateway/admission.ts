@@ -22,7 +22,7 @@ export interface Admission {
 }
 
 interface AdmissionOptions {
-  readonly tunnels: Tunnels
+  readonly tunnels: Pick<Tunnels, "find" | "isLink">
   readonly clock: Clock
   /** What a token says, if it is one of this user's, signed by the control plane. Throws otherwise. */
   verify(token: string): GatewayClaims
@@ -61,7 +61,7 @@ export class Admissions {
 
   /** The claims of a token for the gateway's own API, which no cookie opens: no page can make a browser use it. */
   owner({ bearer }: Credentials): GatewayClaims {
-    if (bearer === undefined || bearer.startsWith(linkPrefix) || this.#oneTime.isBurned(bearer)) throw unknown()
+    if (bearer === undefined || this.#oneTime.isBurned(bearer)) throw unknown()
     const claims = this.#options.verify(bearer)
     if (claims.port !== undefined) throw new GatewayRefusal(403, "the token is for one port only")
     return claims
@@ -75,10 +75,6 @@ export class Admissions {
   /** Lets a browser in at another host name, once. */
   ticketFor(grant: Grant, host: string): string {
     return this.#oneTime.ticket(grant, host)
-  }
-
-  revoke(isRevoked: (grant: Grant) => boolean): void {
-    this.#grants.revoke(isRevoked)
   }
 
   #found(
@@ -118,7 +114,7 @@ export class Admissions {
       if (!tunnel || !this.#options.tunnels.isLink(tunnel, token)) throw unknown()
       return { user: anybody, session, target, tunnel: tunnel.id }
     }
-    if (token.startsWith(ticketPrefix) || this.#oneTime.isBurned(token)) throw unknown()
+    if (this.#oneTime.isBurned(token)) throw unknown()
     const { sub, sid, port, tools, via } = this.#options.verify(token)
     if (sid !== session) throw unknown()
     return { user: sub, session, target, port, tools, via }

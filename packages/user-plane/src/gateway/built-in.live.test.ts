@@ -23,8 +23,8 @@ describe.skipIf(process.getuid?.() !== 0)(
     afterAll(() => system[Symbol.asyncDispose](), 60_000)
 
     it("a terminal speaks as ttyd does, to many, and is the one of the API", async () => {
-      const { body, status } = await system.get(`/s/${session}/ttyd/token?token=${token()}`)
-      expect([status, body]).toEqual([200, '{"token":""}'])
+      const { body, status, headers } = await system.get(`/s/${session}/ttyd/token?token=${token()}`)
+      expect([status, body, headers["cache-control"]]).toEqual([200, '{"token":""}', "no-store"])
       using one = await dial(`/ttyd/ws?token=${token()}`, "tty")
       one.send('{"AuthToken":"","columns":90,"rows":20}')
       expect((await one.next()).toString()).toBe("1main")
@@ -59,6 +59,15 @@ describe.skipIf(process.getuid?.() !== 0)(
         headers: { "sec-fetch-mode": "navigate" },
       })
       expect([shown.status, shown.headers.location]).toEqual([303, `http://localhost/s/${session}/desktop`])
+      const headers = { authorization: `Bearer ${token()}` }
+      const named = await system.get("/", { host: system.ownHost(session, "vnc"), headers })
+      expect([named.status, named.headers.location]).toEqual([303, `http://warren.localhost/s/${session}/desktop`])
+      for (const [method, status] of [
+        ["HEAD", 303],
+        ["POST", 405],
+        ["DELETE", 405],
+      ] as const)
+        expect((await system.get(`/s/${session}/vnc/`, { method, headers })).status).toBe(status)
     })
 
     it("a terminal is a page of its own, at a name of its own and nowhere else", async () => {

@@ -36,11 +36,11 @@ function isOurs(token: string): boolean {
 }
 
 function bearerOf(raw: readonly string[]): string | undefined {
-  const [value = "", ...others] = valuesOf(raw, "authorization")
-  const [, token] = /^bearer +(\S+)$/i.exec(value) ?? []
-  if (token === undefined || !isOurs(token)) return undefined
-  if (others.length > 0) throw new GatewayRefusal(400, "more than one Authorization")
-  return token
+  const all = valuesOf(raw, "authorization")
+  const ours = all.map((value) => /^bearer +(\S+)$/i.exec(value)?.[1] ?? "").find(isOurs)
+  // Wherever it stands: of several, another reader would take another one.
+  if (ours !== undefined && all.length > 1) throw new GatewayRefusal(400, "more than one Authorization")
+  return ours
 }
 
 function takeToken(query: string): { token: string | undefined; rest: string } {

@@ -1,5 +1,5 @@
-import { once } from "node:events"
 import type { Duplex } from "node:stream"
+import { drained } from "@warren/base/drained.ts"
 import type { MessageSocket } from "@warren/protocol/http/message-socket.ts"
 
 /** The bytes of a VNC connection as messages, as noVNC wants them: both ways, until either end is gone. */
@@ -20,6 +20,6 @@ async function down(client: MessageSocket, desktop: Duplex): Promise<void> {
 async function up(client: MessageSocket, desktop: Duplex): Promise<void> {
   for (let message = await client.next(); message !== undefined; message = await client.next()) {
     if (desktop.destroyed) return
-    if (!desktop.write(message)) await Promise.race([once(desktop, "drain"), once(desktop, "close")])
+    if (!desktop.write(message)) await drained(desktop)
   }
 }

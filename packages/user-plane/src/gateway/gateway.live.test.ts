@@ -258,6 +258,16 @@ describe("WebSockets to a program inside", () => {
     await vi.waitFor(async () => expect((await system.seen(session))["gone"]).toBeGreaterThan(gone), 10_000)
   })
 
+  test("that lead to nobody, or to nothing inside, are told so", async () => {
+    const status = async (path: string): Promise<number> => {
+      const { head, socket } = await system.upgrade(path, { headers: system.bearer(session) })
+      socket.destroy()
+      return Number(head.split(" ")[1])
+    }
+    expect(await status(`/s/${session}/t/4000/`)).toBe(502)
+    for (const path of ["/health", "/api/tunnels", base]) expect([path, await status(path)]).toEqual([path, 400])
+  })
+
   test("that the program refuses are answered with what it says", async () => {
     const { head } = await system.upgrade(`${base}/no-socket`, { headers: system.bearer(session) })
     expect(head).toMatch(/^HTTP\/1\.1 403 /)
@@ -311,6 +321,19 @@ describe("a program that does not answer", () => {
     await system.ask.call("session.delete", { id: sleeper })
     expect((await system.get(`/s/${sleeper}/t/${insidePort}/`, { headers: system.bearer(sleeper) })).status).toBe(404)
   })
+})
+
+test("notes who comes with a token, in a header or in a URL, and not each time again", async () => {
+  const opened = async (work: () => Promise<unknown>): Promise<number> => {
+    const before = system.notes.length
+    await work()
+    return system.notes.slice(before).filter(({ call }) => call === "gateway.open").length
+  }
+  const [host, other] = [system.ownHost(session, 5001), system.ownHost(session, 5002)]
+  const headers = system.bearer(session)
+  expect(await opened(() => system.get("/", { host, headers }))).toBe(1)
+  expect(await opened(() => system.get("/", { host, headers }))).toBe(0)
+  expect(await opened(() => system.get(`/?token=${system.token(session)}`, { host: other }))).toBe(1)
 })
 
 test("says that it is there, to anybody", async () => {

@@ -17,7 +17,7 @@ import type { Terminals } from "../terminals/terminals.ts"
 import { askedOf, type Address } from "./address.ts"
 import { Admissions, type Admission } from "./admission.ts"
 import { answerHead } from "./answer-head.ts"
-import { authorityOf, hasOwnNames, originOf, type Authority, type HostNames } from "./authority.ts"
+import { authorityOf, hasOwnNames, originOf, type HostNames } from "./authority.ts"
 import { viewOf } from "./built-in.ts"
 import { guardBrowser } from "./browser-guard.ts"
 import { Channels, type Channel } from "./channels.ts"
@@ -82,10 +82,9 @@ export class Gateway implements AsyncDisposable {
     this.#options = options
     this.#admissions = new Admissions(options)
     this.#notes = new Notes(options)
-    this.#listening = options.tunnels.onGone((gone) => {
-      this.#admissions.revoke(({ tunnel }) => tunnel === gone.id)
-      this.#channels.cut(({ tunnel }) => tunnel === gone.id, "the tunnel was taken away")
-    })
+    this.#listening = options.tunnels.onGone((gone) =>
+      this.#channels.cut(({ tunnel }) => tunnel === gone.id, "the tunnel was taken away"),
+    )
     const { headBytesMax, headMs, idleMs, connectionsMax } = gatewayLimits
     this.#server = createServer({
       maxHeaderSize: headBytesMax,
@@ -160,7 +159,7 @@ export class Gateway implements AsyncDisposable {
       )
     } catch (thrown) {
       const { status, headers, body } = this.#refusal(thrown, request, entry)
-      if (response.headersSent || response.destroyed) return void response.destroy()
+      if (response.headersSent) return void response.destroy()
       response.writeHead(status, [...headers]).end(body)
     }
   }
@@ -185,7 +184,7 @@ export class Gateway implements AsyncDisposable {
     } catch (thrown) {
       const answer = this.#refusal(thrown, request, entry)
       // Something was said already, and this would come in the middle of it.
-      if (entry && socket.bytesWritten > written) return void socket.destroy()
+      if (socket.bytesWritten > written) return void socket.destroy()
       sayOn(socket, answer)
     }
   }
@@ -206,7 +205,7 @@ export class Gateway implements AsyncDisposable {
     const admission = this.#admissions.admit(address, credentials)
     const { authority } = address
     if (admission.how !== "public") {
-      const isSandboxed = address.mode === "path" && !hasOwnNames(authority, names)
+      const isSandboxed = !hasOwnNames(authority, names)
       guardBrowser({ raw, method, authority, isSocket, isByCookie: admission.how === "cookie", isSandboxed })
     }
     const { protocol = "auto" } = admission.tunnel ?? {}
@@ -316,7 +315,7 @@ export class Gateway implements AsyncDisposable {
   /** Warren's own page, at the domain or by another name of the same machine, shows previews in frames. */
   #framers({ mode, authority }: Address): string[] {
     const { names } = this.#options
-    const hosts = [names.domain, ...names.hosts.filter((host) => canFrame({ ...authority, host }, names))]
+    const hosts = [names.domain, ...names.hosts.filter((host) => hasOwnNames({ ...authority, host }, names))]
     // A policy has no way to write an address of IPv6, and a browser complains of one.
     const written = hosts.filter((host) => !host.startsWith("["))
     return mode === "host" ? written.map((host) => originOf({ ...authority, host })) : []
@@ -330,7 +329,8 @@ export class Gateway implements AsyncDisposable {
   }
 
   #unreadable(error: Error, socket: Duplex): void {
-    if (socket.destroyed || errnoOf(error) === "ECONNRESET") return void socket.destroy()
+    // Hung up on.
+    if (socket.destroyed) return
     const isLong = errnoOf(error) === "HPE_HEADER_OVERFLOW"
     const refusal = isLong
       ? new GatewayRefusal(431, "the head of the request is too long")
@@ -359,11 +359,6 @@ function sendAway(response: ServerResponse, { status, location, setCookie }: Det
     "0",
   ]
   response.writeHead(status, [...head, ...cookie]).end()
-}
-
-/** A policy has no words for IPv6 addresses. */
-function canFrame(authority: Authority, names: HostNames): boolean {
-  return !authority.host.startsWith("[") && hasOwnNames(authority, names)
 }
 
 /** Cuts the channel when the client hangs up. Not the response's `close`: one that waits behind another is not told. */

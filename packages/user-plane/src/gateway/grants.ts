@@ -8,7 +8,7 @@ export interface Grant {
   readonly session: string
   /** A port or a tunnel's name: one preview's cookie is nothing to another. */
   readonly target: string
-  /** With it, the link's tunnel: gone with it. */
+  /** With it, the link's tunnel: worth nothing without it. */
   readonly tunnel?: string | undefined
   /** Also what Warren itself keeps in the session: a terminal, an editor, a desktop. */
   readonly tools?: boolean | undefined
@@ -70,11 +70,6 @@ export class Grants {
       return { grant: kept.grant, again: value }
     }
     return undefined
-  }
-
-  /** What is granted for a session, or for a tunnel, is granted no longer. */
-  revoke(isRevoked: (grant: Grant) => boolean): void {
-    for (const [key, { grant }] of this.#kept) if (isRevoked(grant)) this.#kept.delete(key)
   }
 }
 

@@ -167,6 +167,7 @@ describe("a token in a URL", () => {
       ...{ host, headers: { "x-warren-scheme": "https" } },
     })
     expect([code, headers["location"], headers["referrer-policy"]]).toEqual([303, "/a/b?x=1&y=2", "no-referrer"])
+    expect(headers["cache-control"]).toBe("no-store")
     expect(headers["set-cookie"]?.[0]).toMatch(
       /^gateway_session=[\w-]{43}; Path=\/; Max-Age=900; HttpOnly; SameSite=Lax; Secure$/,
     )
@@ -257,6 +258,25 @@ describe("pages of others", () => {
       expect(await get(site, "navigate")).toBe(200)
     }
     expect(await get("same-origin", "cors")).toBe(200)
+  })
+
+  test("load nothing of it by path either, where it has a name of its own", async () => {
+    const given = await system.get(`${base()}/?token=${system.token(mine)}`, {})
+    const cookie = given.headers["set-cookie"]?.[0]?.split(";")[0] ?? ""
+    expect(await status(`${base()}/`, { headers: { cookie } })).toBe(200)
+    const headers = { cookie, "sec-fetch-site": "same-site", "sec-fetch-mode": "no-cors" }
+    await expectRefused(403, () => status(`${base()}/`, { headers }))
+  })
+
+  test("are given leave to frame it only where it could be theirs", async () => {
+    const path = join(system.root, "g3.sock")
+    const hosts = ["localhost", "192.168.1.5", "[::1]"]
+    await using _ = await system.gateway(path, { domain: "warren.localhost", hosts })
+    const host = system.ownHost(mine)
+    const { headers } = await system.getAt(path, "/headers", { host, headers: system.bearer(mine) })
+    expect(headers["content-security-policy"]).toMatch(
+      /frame-ancestors 'self' http:\/\/warren\.localhost http:\/\/localhost(?:;|,|$)/,
+    )
   })
 
   test("are given no leave to read, and none to frame it", async () => {

@@ -40,12 +40,7 @@ export class OneTime {
   /** False when it was burned before. */
   burn(token: string, forMs: number): boolean {
     if (this.isBurned(token)) return false
-    const now = this.#clock.monotonic()
-    for (const [key, until] of this.#burned) {
-      if (until > now) break
-      this.#burned.delete(key)
-    }
-    keep(this.#burned, gatewayLimits.burnedMax, hashOf(token), now + forMs)
+    keep(this.#burned, gatewayLimits.burnedMax, hashOf(token), this.#clock.monotonic() + forMs)
     return true
   }
 

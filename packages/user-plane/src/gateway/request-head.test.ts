@@ -1,7 +1,7 @@
 import { expect, test } from "vitest"
 import { valuesOf } from "../egress/headers.ts"
 import type { Address } from "./address.ts"
-import { requestHead } from "./request-head.ts"
+import { bodyHead, hasBody, requestHead } from "./request-head.ts"
 
 const authority = { host: "web-x.warren.localhost", port: ":8080", scheme: "http" } as const
 const address = { mode: "host", authority, prefix: "" } as Address
@@ -28,4 +28,22 @@ test("the visitor's address is what the relay says, if it is one", () => {
   ]
   expect(said("192.0.2.7")).toEqual(["192.0.2.7"])
   expect(said("192.0.2.7, 10.0.0.1")).toEqual([])
+})
+
+const chunked = ["Transfer-Encoding", "chunked"]
+
+test("where a body ends is said as it was said to us; a change without one says that it has none", () => {
+  for (const method of ["POST", "PUT", "PATCH"]) expect(bodyHead([], method)).toEqual(["Content-Length", "0"])
+  for (const method of ["GET", "HEAD", "DELETE", "OPTIONS"]) expect(bodyHead([], method)).toEqual([])
+  for (const method of ["GET", "POST"]) {
+    expect(bodyHead(chunked, method)).toEqual(chunked)
+    // It is passed on with the other headers.
+    expect(bodyHead(["content-length", "3"], method)).toEqual([])
+  }
+})
+
+test("a request has a body if it says so", () => {
+  expect([[], ["Content-Length", "0"], ["Content-Length", "3"], chunked].map(hasBody)).toEqual([
+    ...[false, false, true, true],
+  ])
 })

@@ -145,6 +145,7 @@ test("tunnels are followed as they come and go, and go with their session", asyn
   const stop = new AbortController()
   const context = { signal: stop.signal, caller: { name: "tester" } }
   const after = system.plane.tunnels.events.last
+  const whole = system.plane.handlers["tunnel.follow"]({ after }, context)[Symbol.asyncIterator]()
   const { id } = await system.ask.call("session.create", { network: { mode: "none" } })
   const feed = system.plane.handlers["tunnel.follow"]({ session: id, after }, context)[Symbol.asyncIterator]()
   const next = async (): Promise<[string, string]> => {
@@ -154,6 +155,11 @@ test("tunnels are followed as they come and go, and go with their session", asyn
   await create("elsewhere")
   await system.ask.call("tunnel.create", { session: id, name: "a", port: 80 })
   await system.ask.call("tunnel.create", { session: id, name: "b", port: 81, visibility: "public" })
+  const of = async (which: string) =>
+    (await system.ask.call("tunnel.list", { session: which })).items.map(({ name }) => name)
+  expect([await of(id), await of(session)]).toEqual([["a", "b"], ["elsewhere"]])
+  const first = (await whole.next()) as { value: Numbered<TunnelEvent> }
+  expect(first.value.item.tunnel.name).toBe("elsewhere")
   await system.ask.call("tunnel.delete", { session: id, name: "a" })
   expect([await next(), await next(), await next()]).toEqual([
     ["created", "a"],
@@ -180,6 +186,7 @@ describe("the gateway's own API", () => {
       { tunnel: { session, name: "dev", visibility: "private" } },
     ])
     const listed = await system.get("/api/tunnels", { headers: headers() })
+    expect(listed.headers["cache-control"]).toBe("no-store")
     expect(JSON.parse(listed.body)).toMatchObject({ tunnels: [{ name: "dev" }] })
     expect((await system.get("/api/tunnels/dev", { method: "DELETE", headers: headers() })).status).toBe(200)
     expect((await system.get("/api/tunnels/dev", { method: "DELETE", headers: headers() })).status).toBe(404)
@@ -194,6 +201,21 @@ describe("the gateway's own API", () => {
     expect((await post({ name: "x", port: 80, more: "z".repeat(gatewayLimits.apiBytesMax) })).status).toBe(413)
     expect((await system.get("/api/tunnels", { method: "PUT", headers: headers() })).status).toBe(405)
     expect((await system.ask.call("tunnel.list", {})).items).toEqual([])
+    await post({ name: "dev", port: insidePort })
+    const body = JSON.stringify({ name: "more", port: insidePort })
+    const wrong = [
+      { path: "/api/tunnels/dev", method: "GET" },
+      { path: "/api/tunnels/dev", method: "POST", body },
+      { path: "/api/tunnels/dev", method: "PUT", body },
+      { path: "/api/tunnels", method: "PUT", body },
+      { path: "/api/tunnels", method: "DELETE" },
+    ]
+    for (const { path, ...asked } of wrong)
+      expect([asked.method, path, await status(path, { ...asked, headers: headers() })]).toEqual([
+        ...[asked.method, path, 405],
+      ])
+    expect((await system.ask.call("tunnel.list", {})).items).toMatchObject([{ name: "dev" }])
+    await remove("dev")
   })
 
   test("is not opened by a cookie, by a token in a URL, or by one for a port", async () => {

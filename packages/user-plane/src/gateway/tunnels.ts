@@ -92,9 +92,8 @@ export class Tunnels implements AsyncDisposable {
 
   /** Whether this token is the one of this tunnel's link. */
   isLink({ session, name }: Tunnel, token: string): boolean {
-    const hash = this.#known.get(keyOf({ session, name }))?.tokenHash
     // Hashes are compared: how long that takes says nothing about the token.
-    return hash !== undefined && hash === hashOf(token)
+    return this.#known.get(keyOf({ session, name }))?.tokenHash === hashOf(token)
   }
 
   /** Is told of each that goes, until disposed. */

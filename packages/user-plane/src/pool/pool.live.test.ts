@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { eventually } from "@warren/base/testing/eventually.ts"
 import { exec } from "@warren/drivers/init/exec.ts"
-import { initPid } from "@warren/drivers/oci/testing/invariants.ts"
+import { freeze, initPid } from "@warren/drivers/oci/testing/invariants.ts"
 import { sessionCalls } from "@warren/protocol/user-plane/sessions.ts"
 import type { z } from "zod"
 import { afterEach, beforeEach, describe, expect, test } from "vitest"
@@ -12,9 +12,13 @@ import { Home } from "../sessions/testing/home.ts"
 const never = new AbortController().signal
 const megabyte = 1024 * 1024
 
-function hasEnded(pid: number): boolean {
+const hasEnded = (pid: number): boolean => isIn(pid, /\) [ZX] /)
+/** Or has ended. */
+const hasStopped = (pid: number): boolean => isIn(pid, /\) [TZX] /)
+
+function isIn(pid: number, state: RegExp): boolean {
   try {
-    return /\) [ZX] /.test(readFileSync(`/proc/${pid}/stat`, "utf8"))
+    return state.test(readFileSync(`/proc/${pid}/stat`, "utf8"))
   } catch {
     return true
   }
@@ -76,15 +80,29 @@ describe("the pool", () => {
     await eventually(() => ready(engine) === 2)
     const waiting = (): string[] => engine.store.sandboxes().map(({ id }) => id)
     const stopped = waiting()
-    const stopAll = (): void => {
-      for (const id of waiting()) process.kill(initPid(join(home.root, "oci"), id), "SIGSTOP")
+    const stopAll = async (): Promise<void> => {
+      const pids = waiting().map((id) => initPid(join(home.root, "oci"), id))
+      for (const pid of pids) process.kill(pid, "SIGSTOP")
+      await eventually(() => pids.every(hasStopped))
     }
-    stopAll()
+    await stopAll()
     await engine.pool.check()
     await eventually(() => waiting().length === 2 && !waiting().some((id) => stopped.includes(id)))
     await eventually(() => ready(engine) === 2)
-    stopAll()
+    await stopAll()
     expect((await create(engine)).acquireSource).toBe("cold")
+  })
+
+  test("does not hand out one that somebody froze, and makes others", async () => {
+    const engine = await home.open({ poolBytes: 16 * megabyte, poolLeast: 2 })
+    await eventually(() => ready(engine) === 2)
+    const frozen = engine.store.sandboxes().map(({ id }) => id)
+    for (const id of frozen) freeze(join(home.root, "oci"), id)
+    const { id } = await create(engine)
+    using use = await engine.sessions.use(id, never)
+    expect((await exec(use.live.sandbox, { argv: ["true"] })).code).toBe(0)
+    await eventually(() => ready(engine) === 2)
+    expect(engine.store.sandboxes().filter((one) => frozen.includes(one.id))).toEqual([])
   })
 
   test("follows what is asked for, within its budget", async () => {

@@ -1,5 +1,5 @@
-import { once } from "node:events"
 import type { Duplex } from "node:stream"
+import { drained } from "@warren/base/drained.ts"
 import { streamTags } from "@warren/base/frame.ts"
 import { connectPort } from "@warren/drivers/init/port.ts"
 import type { Down, Up } from "@warren/protocol/contract.ts"
@@ -49,8 +49,7 @@ export class Port implements Conversation<Said, Told> {
 
   async write(bytes: Uint8Array): Promise<void> {
     if (this.#stream.destroyed) return
-    if (!this.#stream.write(Buffer.from(bytes)))
-      await Promise.race([once(this.#stream, "drain"), once(this.#stream, "close")])
+    if (!this.#stream.write(Buffer.from(bytes))) await drained(this.#stream)
   }
 
   [Symbol.asyncDispose](): Promise<void> {

@@ -1,5 +1,6 @@
+import { execFileSync } from "node:child_process"
 import { randomBytes } from "node:crypto"
-import { chmod, readdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises"
+import { appendFile, chmod, chown, readdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { ManualClock } from "@warren/base/clock.ts"
 import { createLog } from "@warren/base/log.ts"
@@ -140,16 +141,40 @@ describe("a vault", () => {
     }
   })
 
-  test.each([
-    ["that others can read", () => chmod(keyFile(), 0o644)],
-    ["that is a link", async () => (await rm(keyFile()), symlink("/etc/hostname", keyFile()))],
-    ["that is nonsense", () => writeFile(keyFile(), "{")],
-    ["that lacks its current key", () => writeFile(keyFile(), '{"current":"a","keys":{}}')],
-    ["that is missing while there are secrets", () => rm(keyFile())],
-  ])("refuses a key file %s", async (_, spoil) => {
+  const isRoot = process.getuid?.() === 0
+  const mustBeOurs = /must be a small file that only its owner can read/
+  test.each<[string, () => Promise<unknown>, RegExp]>([
+    ["that others can read", () => chmod(keyFile(), 0o644), mustBeOurs],
+    ["that is a link", async () => (await rm(keyFile()), symlink("/etc/hostname", keyFile())), /cannot be opened/],
+    ["that is a pipe", async () => (await rm(keyFile()), execFileSync("mkfifo", ["-m", "600", keyFile()])), mustBeOurs],
+    ["that is larger than one of ours", () => appendFile(keyFile(), " ".repeat(64 * 1024)), mustBeOurs],
+    ["that is nonsense", () => writeFile(keyFile(), "{"), /makes no sense/],
+    ["that lacks its current key", () => writeFile(keyFile(), '{"current":"a","keys":{}}'), /not hold its current key/],
+    ["that is missing while there are secrets", () => rm(keyFile()), /is missing, and there are secrets/],
+    // Who is not root cannot give a file away.
+    ...(isRoot
+      ? [
+          ["that is somebody else's", () => chown(keyFile(), 1234, 1234), mustBeOurs] satisfies [
+            string,
+            () => Promise<unknown>,
+            RegExp,
+          ],
+        ]
+      : []),
+  ])("refuses a key file %s", async (_, spoil, message) => {
     vault.set("A", value)
     await spoil()
-    await expect(open()).rejects.toMatchObject({ code: "unavailable" })
+    await expect(open()).rejects.toMatchObject({
+      code: "unavailable",
+      message: expect.stringMatching(message) as string,
+    })
+  })
+
+  test("is opened without a change of keys, when none was cut off", async () => {
+    const before = await stat(keyFile())
+    await open()
+    expect((await stat(keyFile())).ino).toBe(before.ino)
+    expect(lines.join("")).not.toContain("secrets.rotate")
   })
 })
 

@@ -27,6 +27,8 @@ export interface Cgroup {
   /** Resolves when nothing in it moves any more. */
   freeze(): Promise<void>
   thaw(): void
+  /** Whoever did it. */
+  isFrozen(): boolean
   /** What is in force, read back. */
   limits(): Pick<Limits, "cpus" | "memoryBytes" | "pidsMax">
   usage(): CgroupUsage

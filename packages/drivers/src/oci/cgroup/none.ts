@@ -45,6 +45,10 @@ class NoCgroup implements Cgroup {
     return Promise.reject(new Fault("unsupported", "a sandbox without cgroups cannot be paused"))
   }
 
+  isFrozen(): boolean {
+    return false
+  }
+
   thaw(): void {
     // Nothing was ever frozen.
   }

@@ -98,6 +98,10 @@ class CgroupV1 implements Cgroup {
     })
   }
 
+  isFrozen(): boolean {
+    return group.read(this.#at("freezer"), "freezer.state") !== "THAWED"
+  }
+
   thaw(): void {
     group.write(this.#at("freezer"), "freezer.state", "THAWED")
   }

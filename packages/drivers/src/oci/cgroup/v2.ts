@@ -70,6 +70,10 @@ class CgroupV2 implements Cgroup {
     })
   }
 
+  isFrozen(): boolean {
+    return group.read(this.#folder, "cgroup.freeze") !== "0"
+  }
+
   thaw(): void {
     group.write(this.#folder, "cgroup.freeze", 0)
   }

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto"
-import { existsSync, lstatSync, readFileSync, readlinkSync } from "node:fs"
+import { existsSync, lstatSync, readFileSync, readlinkSync, writeFileSync } from "node:fs"
 import { join, relative } from "node:path"
 import { entriesOf, namesIn } from "@warren/base/testing/folder-entries.ts"
 
@@ -83,6 +83,16 @@ export function initPid(root: string, id: string): number {
   const found = pidsIn(root, id).find((pid) => /^NSpid:.*\t1$/m.test(read(`/proc/${pid}/status`) ?? ""))
   if (found === undefined) throw new Error(`no init of ${id} is running`)
   return found
+}
+
+/** What somebody does to a sandbox who knows nothing of its driver. */
+export function freeze(root: string, id: string): void {
+  for (const group of cgroupsOf(root).filter((one) => one.endsWith(`/${id}`)))
+    for (const [name, value] of [
+      ["freezer.state", "FROZEN"],
+      ["cgroup.freeze", "1"],
+    ] as const)
+      if (existsSync(`${group}/${name}`)) writeFileSync(`${group}/${name}`, value)
 }
 
 /** The pid of the launcher of a driver; undefined when there is none. */

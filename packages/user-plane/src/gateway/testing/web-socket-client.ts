@@ -1,4 +1,3 @@
-import { once } from "node:events"
 import type { Socket } from "node:net"
 
 interface Closed {
@@ -15,11 +14,19 @@ export class WebSocketClient implements Disposable {
   readonly #socket: Socket
   #kept = Buffer.alloc(0)
   #isOver = false
+  /** Of whoever waits for more. */
+  #wake = (): void => undefined
 
   constructor(socket: Socket) {
     this.#socket = socket
-    socket.on("data", (piece: Buffer) => (this.#kept = Buffer.concat([this.#kept, piece])))
-    socket.on("close", () => (this.#isOver = true))
+    socket.on("data", (piece: Buffer) => {
+      this.#kept = Buffer.concat([this.#kept, piece])
+      this.#wake()
+    })
+    socket.on("close", () => {
+      this.#isOver = true
+      this.#wake()
+    })
     socket.on("error", () => undefined)
     socket.resume()
   }
@@ -70,7 +77,7 @@ export class WebSocketClient implements Disposable {
       const frame = this.#taken()
       if (frame) return frame
       if (this.#isOver) throw new Error("it ended without a word")
-      await Promise.race([once(this.#socket, "data"), once(this.#socket, "close")])
+      await new Promise<void>((resolve) => (this.#wake = resolve))
     }
   }
 

@@ -12,6 +12,7 @@ import {
 import { join } from "node:path"
 import { gzipSync } from "node:zlib"
 import { Fault } from "@warren/base/fault.ts"
+import { record } from "@warren/base/testing/results.ts"
 import { TempFolder } from "@warren/base/testing/temp-folder.ts"
 import fc from "fast-check"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
@@ -26,6 +27,8 @@ import { unpack } from "./packed.ts"
 import { readXattrs } from "./xattrs.ts"
 
 const isRoot = process.getuid?.() === 0
+/** WARREN_DAMAGES=10000 for the long form. */
+const damages = Number(process.env["WARREN_DAMAGES"] ?? 400)
 /** Small enough for a test to reach. */
 const limits = { ...archiveLimits, entriesMax: 1000, ratioFromBytes: 2_000_000, unpackedBytesMax: 100_000_000 }
 let temp: TempFolder
@@ -56,7 +59,11 @@ describe.skipIf(!isRoot)("a hostile archive", () => {
     }
     for (const name of ["dir", ""]) utimesSync(join(place, name), 1, 2)
   })
-  afterAll(() => void execFileSync("rm", ["-rf", place]))
+  let refused = 0
+  afterAll(() => {
+    record("hostile-archives", { cases: corpus.length, bad: corpus.length - refused })
+    execFileSync("rm", ["-rf", place])
+  })
 
   test("there are enough of them", () => expect(corpus.length).toBeGreaterThanOrEqual(50))
 
@@ -70,6 +77,7 @@ describe.skipIf(!isRoot)("a hostile archive", () => {
     expect(["invalid", "limit"]).toContain((failure as Fault).code)
     expect(portrait(place)).toEqual(before)
     expect(readdirSync(temp.path).length).toBe(others + 1)
+    refused++
   })
 
   test("the canary tells: reading it is seen", () => {
@@ -275,54 +283,59 @@ describe.skipIf(!isRoot)("any tree", () => {
 })
 
 describe.skipIf(!isRoot)("any damage", () => {
-  test("to an archive gives a layer or a fault, and nothing else happens", { timeout: 120_000 }, async () => {
-    const canary = temp.at("canary")
-    mkdirSync(canary)
-    writeFileSync(join(canary, "secret"), "canary")
-    for (const path of [join(canary, "secret"), canary]) utimesSync(path, 1, 2)
-    const whole = joined(
-      folder("a/", { uid: 1000, xattrs: new Map([["user.x", Buffer.from("y")]]) }),
-      file("a/file", "content"),
-      hardlink("a/hard", "a/file"),
-      symlink("a/out", canary),
-      file(`a/${"long".repeat(40)}`, "long", { mtime: 1.5 }),
-      raw({ name: "././@LongLink", type: "L", content: Buffer.from(`${"gnu/".repeat(40)}x\0`) }),
-      file("short", "x"),
-      file("a/.wh.gone"),
-      file("a/.wh..wh..opq"),
-    )
-    const change = fc.record({
-      at: fc.nat(whole.length - 1),
-      bytes: fc.oneof(
-        fc.uint8Array({ minLength: 1, maxLength: 8 }),
-        fc
-          .constantFrom("../", "/", "\0", "a/out/", "0000000", "1", "2", "5", "x", "L", "99999999999")
-          .map((text) => Buffer.from(text)),
-      ),
-    })
-    const cut = fc.option(fc.nat(whole.length), { freq: 5 })
-    await fc.assert(
-      fc.asyncProperty(
-        fc.array(change, { minLength: 1, maxLength: 4 }),
-        cut,
-        fc.boolean(),
-        async (changes, length, isSummed) => {
-          const damaged = Buffer.from(length === null ? whole : whole.subarray(0, length))
-          for (const { at, bytes } of changes)
-            damaged.set(bytes.slice(0, Math.max(0, damaged.length - at)), Math.min(at, damaged.length))
-          if (isSummed) sumUp(damaged)
-          const before = portrait(canary)
-          const failure = await layerOf(damaged).then(
-            () => undefined,
-            (thrown: unknown) => thrown,
-          )
-          if (failure !== undefined) expect(failure).toBeInstanceOf(Fault)
-          expect(portrait(canary)).toEqual(before)
-        },
-      ),
-      { numRuns: 400 },
-    )
-  })
+  test(
+    "to an archive gives a layer or a fault, and nothing else happens",
+    { timeout: 120_000 + damages * 100 },
+    async () => {
+      const canary = temp.at("canary")
+      mkdirSync(canary)
+      writeFileSync(join(canary, "secret"), "canary")
+      for (const path of [join(canary, "secret"), canary]) utimesSync(path, 1, 2)
+      const whole = joined(
+        folder("a/", { uid: 1000, xattrs: new Map([["user.x", Buffer.from("y")]]) }),
+        file("a/file", "content"),
+        hardlink("a/hard", "a/file"),
+        symlink("a/out", canary),
+        file(`a/${"long".repeat(40)}`, "long", { mtime: 1.5 }),
+        raw({ name: "././@LongLink", type: "L", content: Buffer.from(`${"gnu/".repeat(40)}x\0`) }),
+        file("short", "x"),
+        file("a/.wh.gone"),
+        file("a/.wh..wh..opq"),
+      )
+      const change = fc.record({
+        at: fc.nat(whole.length - 1),
+        bytes: fc.oneof(
+          fc.uint8Array({ minLength: 1, maxLength: 8 }),
+          fc
+            .constantFrom("../", "/", "\0", "a/out/", "0000000", "1", "2", "5", "x", "L", "99999999999")
+            .map((text) => Buffer.from(text)),
+        ),
+      })
+      const cut = fc.option(fc.nat(whole.length), { freq: 5 })
+      await fc.assert(
+        fc.asyncProperty(
+          fc.array(change, { minLength: 1, maxLength: 4 }),
+          cut,
+          fc.boolean(),
+          async (changes, length, isSummed) => {
+            const damaged = Buffer.from(length === null ? whole : whole.subarray(0, length))
+            for (const { at, bytes } of changes)
+              damaged.set(bytes.slice(0, Math.max(0, damaged.length - at)), Math.min(at, damaged.length))
+            if (isSummed) sumUp(damaged)
+            const before = portrait(canary)
+            const failure = await layerOf(damaged).then(
+              () => undefined,
+              (thrown: unknown) => thrown,
+            )
+            if (failure !== undefined) expect(failure).toBeInstanceOf(Fault)
+            expect(portrait(canary)).toEqual(before)
+          },
+        ),
+        { numRuns: damages },
+      )
+      record("damaged-archives", { cases: damages })
+    },
+  )
 })
 
 /** Makes the checksums of all that looks like a header right again, so that damage gets further. */

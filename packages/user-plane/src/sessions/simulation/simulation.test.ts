@@ -1,3 +1,4 @@
+import { record } from "@warren/base/testing/results.ts"
 import fc from "fast-check"
 import { expect, it } from "vitest"
 import { Simulation, type Happening } from "./simulation.ts"
@@ -56,6 +57,7 @@ it(
     )
     console.log(`simulation: ${played} histories, seed ${seed}; ${wall} a minute, ${cpu} a minute of a processor`)
     expect(played).toBeGreaterThan(0)
+    record("simulated-histories", { cases: played, seed, "per minute of a processor": cpu })
   },
 )
 
