@@ -12,6 +12,8 @@ import { record } from "./results.ts"
 
 /** Cuts of WebSockets; those of other connections come on top. `WARREN_CUTS=10000 WARREN_SEED=7` for who wants to be sure. */
 const cuts = Number(process.env["WARREN_CUTS"] ?? 50)
+/** Or for how long, where that is less. */
+const minutes = Number(process.env["WARREN_CUTS_MINUTES"] ?? Infinity)
 const seed = Number(process.env["WARREN_SEED"] ?? randomInt(2 ** 31))
 const lookMs = 25
 const tellEvery = 500
@@ -89,7 +91,9 @@ describe.skipIf(process.getuid?.() !== 0)("a line that is cut", { timeout: 120_0
   })
 
   async function cutOften(): Promise<void> {
-    for (let told = tellEvery; line.cuts.sockets < cuts && crowd.failures.length === 0;) {
+    const end = performance.now() + minutes * 60_000
+    const isEnough = (): boolean => line.cuts.sockets >= cuts || performance.now() > end
+    for (let told = tellEvery; !isEnough() && crowd.failures.length === 0;) {
       // Something has to happen for those who follow.
       await session.update({ labels: { at: String(Date.now()) } })
       await pause(lookMs)

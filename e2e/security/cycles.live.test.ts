@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs"
 import { afterAll, describe, expect, it } from "vitest"
-import { resolve } from "node:path"
+import { join, resolve } from "node:path"
 import { dist, Home } from "../runner/home.ts"
 import { lastingLeaks, lookAt } from "../runner/machine.ts"
 import { Runner } from "../runner/runner.ts"
@@ -14,16 +14,17 @@ import { record } from "./results.ts"
 const cycles = Number(process.env["WARREN_CYCLES"] ?? 300)
 const programs = process.env["WARREN_TEST_PROGRAMS"] ? resolve(process.env["WARREN_TEST_PROGRAMS"]) : dist
 const workers = 4
-const isLong = cycles >= 3_000
+const isLong = cycles >= 10_000
 /** Each n-th has an agent in it, which costs as much as ten others. */
 const agentEvery = isLong ? 10 : 50
-/** The first ones are for what is made once: code that is compiled, statements, buffers. */
-const warmShare = 0.3
+/** The first ones are for what is made once: code that is compiled, statements, journals, the last of which is full after 4,000. */
+const warmShare = isLong ? 0.45 : 0.3
 const windows = 20
 const slopeBytesMax = 1024 * 1024
 const descriptorsMore = 8
 /** With room a collector waits for tens of megabytes before it looks again; what then grows is not what is kept. */
-const tidy = { NODE_OPTIONS: "--max-old-space-size=48 --max-semi-space-size=2" }
+const collector = join(import.meta.dirname, "cycles/collector.mjs")
+const tidy = { NODE_OPTIONS: `--import=${collector} --max-old-space-size=48 --max-semi-space-size=2` }
 const tellEvery = 1_000
 
 interface Sample {

@@ -2,8 +2,14 @@ import { generateKeyPairSync } from "node:crypto"
 import { existsSync, lstatSync, readdirSync, readFileSync } from "node:fs"
 import { StatementSigner } from "@warren/protocol/statement.ts"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
+import { record } from "../security/results.ts"
 import { ManyUsers, pidsOf, runnerOf, until } from "./machine.ts"
+import { SessionFlood } from "./session-flood.ts"
 
+/** WARREN_CREATES=1000 for the long form. */
+const creates = Number(process.env["WARREN_CREATES"] ?? 30)
+const quotaMax = 4
+const servedMax = 5
 const denied = /Permission denied|Operation not permitted|EACCES/
 
 describe.skipIf(process.getuid?.() !== 0)("alice and bob on one machine", { timeout: 180_000 }, () => {
@@ -11,7 +17,7 @@ describe.skipIf(process.getuid?.() !== 0)("alice and bob on one machine", { time
   let [alice, bob, aliceToken, bobToken, bobSession] = ["", "", "", "", ""]
 
   beforeAll(async () => {
-    machine = await ManyUsers.open()
+    machine = await ManyUsers.open({ WARREN_POOL_MB: "16", WARREN_POOL_LEAST: "2" })
     ;[alice, bob] = [machine.name("alice"), machine.name("bob")]
     for (const name of [alice, bob]) {
       const made = await machine.cli.run(["user", "create", name])
@@ -143,6 +149,41 @@ describe.skipIf(process.getuid?.() !== 0)("alice and bob on one machine", { time
     expect(lines.every(({ user }) => user === bob || user === "")).toBe(true)
   })
 
+  test(
+    `one who makes ${creates} sessions is told the limit, and takes no turn and nothing ready of another's (RES-22)`,
+    { timeout: 180_000 + creates * 2_000 },
+    async () => {
+      const root = await machine.rootToken()
+      const quota = (sessionsMax: number) =>
+        machine.ask(`/v1/users/${alice}/quota`, { token: root, method: "PUT", body: { sessionsMax } })
+      expect((await quota(quotaMax)).status).toBe(200)
+      await until(async () => (await shelves(bobToken)).ready >= 2)
+      const [alices, bobs] = [await shelves(aliceToken), await shelves(bobToken)]
+      const flood = new SessionFlood(machine, aliceToken, creates)
+      const served = await flood.while(() => oneAfterTheOther(bobToken))
+      const refusal = { code: "limit", message: `${quotaMax} sessions are all that may be`, hint: "delete one first" }
+      expect(flood.told).toEqual({ made: quotaMax - 1, [JSON.stringify(refusal)]: creates - quotaMax + 1 })
+      expect(served.length).toBeGreaterThan(0)
+      // Of each pool as many as its own user asked for.
+      expect((await shelves(aliceToken)).asked - alices.asked).toBe(quotaMax - 1)
+      expect((await shelves(bobToken)).asked - bobs.asked).toBe(served.length)
+      expect(served[0]).toBe("pool")
+      record("many-sessions", {
+        cases: creates,
+        refused: creates - quotaMax + 1,
+        othersServed: served.length,
+        othersFromPool: served.filter((one) => one === "pool").length,
+        seconds: flood.seconds,
+      })
+      await flood.remove()
+      expect((await quota(2_000)).status).toBe(200)
+      await until(
+        async () =>
+          ((await machine.ask("/v1/sessions", { token: aliceToken })).body["items"] as unknown[]).length === 1,
+      )
+    },
+  )
+
   test("a runner that hangs is its user's trouble only: 503 with a hint; killed, it comes back with its sessions", async () => {
     const pid = runnerOf(alice)
     process.kill(pid, "SIGSTOP")
@@ -184,6 +225,28 @@ describe.skipIf(process.getuid?.() !== 0)("alice and bob on one machine", { time
     expect((await machine.ask("/v1/sessions/mine", { token: bobToken })).status).toBe(401)
     expect(readdirSync(machine.at("machine", "users"))).toEqual([])
   })
+
+  async function shelves(token: string): Promise<{ ready: number; asked: number }> {
+    const { body } = await machine.ask("/v1/pools", { token })
+    const pools = body["pools"] as { ready: number; hits: number; misses: number }[]
+    const sum = (count: (pool: (typeof pools)[number]) => number): number =>
+      pools.reduce((all, pool) => all + count(pool), 0)
+    return { ready: sum(({ ready }) => ready), asked: sum(({ hits, misses }) => hits + misses) }
+  }
+
+  /** Where each session of somebody came from who makes a few, uses them and deletes them. */
+  async function oneAfterTheOther(token: string): Promise<string[]> {
+    const from: string[] = []
+    for (let n = 0; n < servedMax; n++) {
+      const made = await machine.ask("/v1/sessions", { token, body: {} })
+      expect(made.body).toMatchObject({ state: "running" })
+      from.push(String(made.body["acquireSource"]))
+      const ran = await machine.ask(`/v1/sessions/${String(made.body["id"])}/exec`, { token, body: { argv: ["true"] } })
+      expect(ran.body["exitCode"]).toBe(0)
+      await machine.ask(`/v1/sessions/${String(made.body["id"])}`, { token, method: "DELETE" })
+    }
+    return from
+  }
 
   async function closedTo(account: string, whose: readonly string[]): Promise<void> {
     for (const pid of whose.map(runnerOf)) {

@@ -35,7 +35,7 @@ export class ManyUsers implements AsyncDisposable {
   readonly #scope = new Scope()
   launcher!: Running
 
-  private constructor(installed: Installed, port: number) {
+  private constructor(installed: Installed, port: number, settings: Readonly<Record<string, string>>) {
     this.#installed = installed
     this.port = port
     this.cli = installed.cli.with({
@@ -45,14 +45,15 @@ export class ManyUsers implements AsyncDisposable {
       WARREN_PORT: String(port),
       WARREN_POOL_MB: "0",
       WARREN_POOL_LEAST: "0",
+      ...settings,
     })
   }
 
-  static async open(): Promise<ManyUsers> {
+  static async open(settings: Readonly<Record<string, string>> = {}): Promise<ManyUsers> {
     const installed = await Installed.make()
     // Others run these programs, too.
     await chmod(installed.folder.path, 0o755)
-    const machine = new ManyUsers(installed, await freePort())
+    const machine = new ManyUsers(installed, await freePort(), settings)
     machine.#scope.defer(() => installed[Symbol.asyncDispose]())
     machine.#scope.defer(() => sweep(machine.mark))
     try {
@@ -103,7 +104,8 @@ export class ManyUsers implements AsyncDisposable {
     const body = JSON.stringify({ code: invite.body["code"], password: "correct horse battery" })
     const came = await fetch(`${origin}/v1/invites/redeem`, { method: "POST", body })
     const cookie = came.headers.getSetCookie()[0]?.split(";")[0] ?? ""
-    const scopes = ["sessions:read", "sessions:write", "exec", "files:read", "files:write", "account:read", "ports"]
+    const own = ["sessions:read", "sessions:write", "exec", "files:read", "files:write", "account:read", "ports"]
+    const scopes = [...own, "images:read"]
     const made = await this.ask("/v1/tokens", { headers: { cookie, origin }, body: { scopes } })
     return String(made.body["token"])
   }

@@ -5,11 +5,9 @@ import type { ApiSystem } from "../system.ts"
 import { EventFollower, EventRunner, lastName, Looker, SocketFollower, SocketRunner } from "./askers.ts"
 import type { Client, Ground } from "./client.ts"
 import { MemoryMaker, SessionMaker, TokenMaker, Writer } from "./makers.ts"
-import { counting, EventReader, PollingReader, SocketReader } from "./readers.ts"
+import { countedBytes, counting, EventReader, PollingReader, SocketReader } from "./readers.ts"
 
 const lookMs = 20
-/** Much: whoever is kept away for minutes, on a machine that has other things to do, is still to get everything. */
-const replayBytes = 8 * 1024 * 1024
 const plain = { network: { mode: "none" } } as const
 
 /** Clients of every kind at once. Whatever happens to the control plane meanwhile, each gets exactly what it should. */
@@ -49,7 +47,7 @@ export class Load {
     const { warren, url, token } = system
     const session = (await warren.sessions.create({ ...plain, name: "load" })).keep()
     const echo = await session.spawn(["cat"], { stdin: true })
-    const counters = await Promise.all([1, 2, 3].map(() => session.spawn(counting, { replayBytes })))
+    const counters = await Promise.all([1, 2, 3].map(() => session.spawn(counting, { replayBytes: countedBytes })))
     const enough = new AbortController()
     const http = new Http({ url, token, fetch })
     return new Load(system, { url, token, warren, http, session, enough: enough.signal }, enough, [echo, ...counters])

@@ -12,6 +12,9 @@ while [ ! -e /tmp/enough ]; do
   seq $((n + 1)) $((n + 100)); n=$((n + 100)); sleep 0.1
 done`
 
+/** Kept of what it says: much, so that whoever is held up for minutes, on a machine that has other things to do, still gets everything. */
+export const countedBytes = 8 * 1024 * 1024
+
 /** Reads everything a program that counts says, in one of the ways there are. */
 abstract class Reader extends Client {
   readonly process: Process
@@ -75,10 +78,13 @@ export class SocketReader extends Reader {
   }
 }
 
+/** Small enough that an answer gets through also where most lines are cut: what is cut is asked for again, whole. */
+const pollBytes = 8 * 1024
+
 /** Asks again and again. */
 export class PollingReader extends Reader {
   async run(): Promise<void> {
-    const which = { session: this.ground.session.id, pid: this.process.pid, waitMs: 2_000 }
+    const which = { session: this.ground.session.id, pid: this.process.pid, waitMs: 2_000, limit: pollBytes }
     for (let after = 0; ;) {
       const told = await this.insist(() => this.ground.http.call(output, { ...which, after }))
       this.check(told.dropped === 0, "something was dropped")

@@ -4,7 +4,7 @@ import type { Chance } from "../../api/chance.ts"
 import { EventFollower, EventRunner, lastName, SocketFollower } from "../../api/load/askers.ts"
 import type { Client, Ground } from "../../api/load/client.ts"
 import { Writer } from "../../api/load/makers.ts"
-import { counting, EventReader, PollingReader, SocketReader } from "../../api/load/readers.ts"
+import { countedBytes, counting, EventReader, PollingReader, SocketReader } from "../../api/load/readers.ts"
 import { FeedListener, Prompter, SocketListener } from "./talkers.ts"
 import { Onlooker, parrot, Typist } from "./typist.ts"
 
@@ -62,7 +62,9 @@ export class Crowd {
     for (const name of terminals)
       await direct.call("POST /v1/sessions/{session}/terminals", { ...which, name, cmd: parrot })
     const echo = await session.spawn(["cat"], { stdin: true })
-    const programs = await Promise.all(Array.from({ length: counters }, () => session.spawn(counting)))
+    const programs = await Promise.all(
+      Array.from({ length: counters }, () => session.spawn(counting, { replayBytes: countedBytes })),
+    )
     return new Crowd(lines, chance, [echo.pid, ...programs.map(({ pid }) => pid)], feedSeq)
   }
 

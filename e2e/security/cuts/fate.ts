@@ -17,7 +17,7 @@ export interface Fate {
 }
 
 const bytesMax = 48 * 1024
-const quietMsMax = 400
+const quietMsMax = 1_000
 /** What it takes to become a WebSocket: most get further. */
 const headBytes = 400
 const headShare = 0.1
@@ -31,7 +31,7 @@ export function fateOf(chance: Chance): Fate {
   return {
     way: chance.one(["up", "down"]),
     bytes: chance.is(headShare) ? chance.below(headBytes) : headBytes + Math.floor(bytesMax ** chance.next()) * times,
-    quietMs: (20 + chance.next() * quietMsMax) * times,
+    quietMs: (50 + chance.next() * quietMsMax) * times,
     ending: chance.one(endings),
     stallMs: chance.next() * stallMsMax,
   }

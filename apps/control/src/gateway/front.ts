@@ -5,7 +5,7 @@ import { STATUS_CODES, type IncomingMessage, type ServerResponse } from "node:ht
 import { dirname, join } from "node:path"
 import type { Duplex } from "node:stream"
 import type { Clock } from "@warren/base/clock.ts"
-import { errnoOf, Fault, faultCodes, isCancellation, messageOf } from "@warren/base/fault.ts"
+import { errnoOf, Fault, faultCodes, messageOf } from "@warren/base/fault.ts"
 import { JoinedSignal } from "@warren/base/joined-signal.ts"
 import type { Log } from "@warren/base/log.ts"
 import type { Gate } from "../gate.ts"
@@ -199,8 +199,7 @@ export class GatewayFront implements Disposable {
       const fault = Fault.from(thrown)
       count(faultCodes[fault.code].status)
       if (fault.code === "internal") log("error", "gateway.bug", { message: messageOf(thrown) })
-      const isRefusal = faultCodes[fault.code].status < 500 && !isCancellation(fault)
-      if (isRefusal) gate.noteRefusal(visit, action, fault.code)
+      if (faultCodes[fault.code].status < 500) gate.noteRefusal(visit, action, fault.code)
     } finally {
       metrics.inFlight--
     }

@@ -14,12 +14,16 @@ describe("a request whose time is up", () => {
   const late: string[] = []
   const whole = "GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
 
+  const sendAway = async (socket: Socket): Promise<void> => {
+    if (await lastLook.isSilent(socket)) socket.destroy()
+  }
+
   beforeAll(async () => {
     Object.assign(server, { headersTimeout, requestTimeout: 0, connectionsCheckingInterval: 10 })
     lastLook.guard(server)
     server.on("clientError", (error: Error, socket: Socket) => {
       late.push(String(errnoOf(error)))
-      void lastLook.isSilent(socket).then((isSilent) => isSilent && socket.destroy())
+      void sendAway(socket)
     })
     server.listen(0, "127.0.0.1")
     await once(server, "listening")

@@ -1,5 +1,6 @@
 import type { Socket } from "node:net"
 import type { Clock } from "@warren/base/clock.ts"
+import { Fault } from "@warren/base/fault.ts"
 import { FrameChannel } from "@warren/base/frame-channel.ts"
 import { Scope } from "@warren/base/scope.ts"
 import { TempFolder } from "@warren/base/testing/temp-folder.ts"
@@ -73,5 +74,21 @@ describe("while a request takes long, a runner", () => {
     for (let turns = 0; runner.hellos < 5 && deaths === 0 && turns < 100_000; turns++) await new Promise(setImmediate)
     resolve("answered")
     expect([await answer, deaths > 0]).toEqual([said, !greets])
+  })
+
+  test("that is given up is so for everybody, also for who has only just asked: nobody is told that they cancelled", async () => {
+    await using runner = await Quiet.open(false)
+    let hangUp: (fault: Fault) => void = () => undefined
+    const link = new Promise<never>((_, reject) => (hangUp = reject))
+    let second: Promise<unknown> | undefined
+    const told = (fault: unknown): string => Fault.from(fault).code
+    const greet = (): Promise<Socket> => {
+      second ??= heartbeat.watch(link).catch(told)
+      return connectUnix(runner.socket)
+    }
+    const dead = (): void => hangUp(new Fault("cancelled", "the client closed"))
+    using heartbeat = new Heartbeat(greet, dead, new HurriedClock())
+    const first = heartbeat.watch(link).catch(told)
+    expect([await first, await second]).toEqual(["unavailable", "unavailable"])
   })
 })

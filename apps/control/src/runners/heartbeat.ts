@@ -79,8 +79,7 @@ export class Heartbeat implements Disposable {
     try {
       while (this.#waiting.size > 0 || this.#feeds.size > 0) {
         await this.#clock.sleep(heartbeatLimits.quietMs, this.#over.signal)
-        const late = this.#late()
-        if ((late.length > 0 || this.#isDue()) && !(await this.#greets())) this.#giveUp(late)
+        if ((this.#isLate() || this.#isDue()) && !(await this.#greets())) this.#giveUp()
       }
     } catch {
       // Closed: whoever waits is told by the link.
@@ -99,13 +98,14 @@ export class Heartbeat implements Disposable {
     return isLate && !(await this.#greets()) ? hung() : failure
   }
 
-  #late(): Waiting[] {
+  #isLate(): boolean {
     const latest = this.#clock.monotonic() - heartbeatLimits.quietMs / 2
-    return [...this.#waiting].filter(({ since }) => since <= latest)
+    return [...this.#waiting].some(({ since }) => since <= latest)
   }
 
-  #giveUp(late: readonly Waiting[]): void {
-    for (const waiting of late) waiting.fail(hung())
+  /** Also to those who have only just asked: what they asked over is hung up, and they have cancelled nothing. */
+  #giveUp(): void {
+    for (const waiting of this.#waiting) waiting.fail(hung())
     for (const feed of this.#feeds) feed.abort(hung())
     this.#feeds.clear()
     this.#onDead()

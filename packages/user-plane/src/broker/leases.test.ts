@@ -37,6 +37,7 @@ test("leases outlive the process, end in time, and are forgotten when told", asy
     { ttlMs: Number.NaN },
     { ttlMs: 30 * 24 * 3_600_000 + 1 },
     { destination: "a/../b" },
+    { destination: "a/./b" },
     { destination: "https://a" },
     { destination: "" },
   ]) {

@@ -26,7 +26,7 @@ export async function upgrade(client: Socket, sent: ClientRequest): Promise<void
   const more = socket ? upgradeHeaders(incoming) : ["Connection", "close"]
   client.write(headOf(incoming, more))
   if (!socket) return await pipeline(incoming, client)
-  if (head && head.length > 0) socket.unshift(head)
+  if (head) socket.unshift(head)
   await splice(client, socket)
 }
 

@@ -56,6 +56,17 @@ describe("HTTP through the proxy", () => {
     expect(answer).not.toMatch(/c2VjcmV0|x-hop|proxy-connection/)
   })
 
+  test("the host is said once, in its one spelling, and who asks whether to go on is answered here", async () => {
+    await using server = await Loopback.http((request, response) => void response.end(request.rawHeaders.join("\n")))
+    await using system = await EgressSystem.start(reachable("allowed.test", server.port))
+    const more = "Expect: 100-continue\r\nContent-Length: 2\r\n"
+    const host = `Allowed.TEST.:${server.port}`
+    const answer = await system.say(`${get(`http://${host}/`, host, more).replace("GET", "POST")}hi`)
+    expect(answer).toMatch(/^HTTP\/1.1 100 Continue\r\n\r\nHTTP\/1.1 200 OK\r\n/)
+    expect(answer.match(/^host\n.*/gim)).toEqual([`Host\nallowed.test:${server.port}`])
+    expect(answer).not.toMatch(/^expect$/im)
+  })
+
   test("everything else is refused and listed", async () => {
     await using server = await hello()
     await using system = await EgressSystem.start(reachable("allowed.test", server.port))

@@ -26,6 +26,8 @@ class Runner implements AsyncDisposable {
   /** Called while a policy is being kept. */
   onKeep: () => void = () => undefined
   readonly folder: TempFolder
+  /** Of every session. */
+  leases: Leases | undefined
   readonly #site: Loopback
   #scope = new Scope()
 
@@ -36,7 +38,7 @@ class Runner implements AsyncDisposable {
 
   async start(credentials?: readonly Credential[]): Promise<SessionEgress> {
     const database = this.#scope.use(new Database(this.folder.at("runner.db"), { migrations: leaseMigrations }))
-    const leases = new Leases(database, this.clock)
+    const leases = (this.leases = new Leases(database, this.clock))
     const log = createLog((line) => this.lines.push(line))
     const upstream = `http://127.0.0.1:${this.#site.port}`
     const broker = new Broker({
@@ -192,17 +194,18 @@ describe("the keys of a session", () => {
       expect([await runner.askBroker(first), await runner.askBroker(second)]).toEqual([401, 200])
     }))
 
-  test("work after a restart for programs that have the old one; there are never more than a few", () =>
+  test("work after a restart for programs that have the old one; there are never more than a few of each", () =>
     withRunner(async (runner) => {
       const tokens: string[] = []
       let egress: SessionEgress | undefined
       for (let starts = 0; starts < 20; starts++) {
         await runner[Symbol.asyncDispose]()
-        egress = await runner.start([runner.anthropic])
+        egress = await runner.start([runner.anthropic, { scope: "git:read", destination: "github.com" }])
         tokens.push(egress.environment()["ANTHROPIC_API_KEY"] ?? "")
         await runner.clock.advance(1)
       }
-      expect(egress?.leases()).toHaveLength(8)
+      const scopes = egress?.leases().map(({ scope }) => scope) ?? []
+      for (const one of ["llm:anthropic", "git:read"]) expect(scopes.filter((scope) => scope === one)).toHaveLength(8)
       const answers = [tokens.at(-1), tokens.at(-2), tokens.at(-8), tokens.at(-9)].map((one) => runner.askBroker(one))
       expect(await Promise.all(answers)).toEqual([200, 200, 200, 401])
     }))
@@ -217,6 +220,29 @@ describe("the keys of a session", () => {
       expect(await runner.askBroker(token)).toBe(200)
       next.setCredentials([{ scope: "git:read", destination: "github.com" }])
       expect(await runner.askBroker(token)).toBe(401)
+    }))
+
+  test("end when only one of scope and destination is still lent", () =>
+    withRunner(async (runner) => {
+      const egress = await runner.start([runner.anthropic])
+      for (const other of [
+        { scope: "llm:openai", destination: runner.anthropic.destination },
+        { scope: runner.anthropic.scope, destination: "api.anthropic.com" },
+      ] as const) {
+        egress.setCredentials([runner.anthropic])
+        const token = egress.environment()["ANTHROPIC_API_KEY"]
+        expect(await runner.askBroker(token)).toBe(200)
+        egress.setCredentials([other])
+        expect(await runner.askBroker(token)).toBe(401)
+      }
+    }))
+
+  test("of another session are not its to revoke", () =>
+    withRunner(async (runner) => {
+      const egress = await runner.start([runner.anthropic])
+      const other = runner.leases?.grant({ session: "ses_two", ...runner.anthropic, ttlMs: hour })
+      expect(other && egress.revoke(other.id)).toBe(false)
+      expect(runner.leases?.list("ses_two")).toHaveLength(1)
     }))
 
   test("end when they are revoked, taken away, or when the session is over", () =>

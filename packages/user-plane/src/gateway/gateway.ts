@@ -82,9 +82,9 @@ export class Gateway implements AsyncDisposable {
     this.#options = options
     this.#admissions = new Admissions(options)
     this.#notes = new Notes(options)
-    this.#listening = options.tunnels.onGone((gone) =>
-      this.#channels.cut(({ tunnel }) => tunnel === gone.id, "the tunnel was taken away"),
-    )
+    this.#listening = options.tunnels.onGone((gone) => {
+      this.#channels.cut(({ tunnel }) => tunnel === gone.id, "the tunnel was taken away")
+    })
     const { headBytesMax, headMs, idleMs, connectionsMax } = gatewayLimits
     this.#server = createServer({
       maxHeaderSize: headBytesMax,
