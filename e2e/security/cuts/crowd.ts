@@ -84,7 +84,7 @@ export class Crowd {
   }
 
   #over(clients: readonly Client[]): Promise<unknown> {
-    return Promise.all(clients.map((client) => this.#ended.get(client)))
+    return Promise.all(clients.map(async (client) => this.#ended.get(client)))
   }
 
   async #run(client: Client): Promise<void> {

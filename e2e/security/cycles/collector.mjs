@@ -5,4 +5,5 @@ import { runInNewContext } from "node:vm"
 const everyMs = 5_000
 
 setFlagsFromString("--expose-gc")
-setInterval(runInNewContext("gc"), everyMs).unref()
+const collect = runInNewContext("gc")
+setInterval(() => collect(), everyMs).unref()

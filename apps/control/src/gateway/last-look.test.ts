@@ -22,7 +22,7 @@ describe("a request whose time is up", () => {
     Object.assign(server, { headersTimeout, requestTimeout: 0, connectionsCheckingInterval: 10 })
     lastLook.guard(server)
     server.on("clientError", (error: Error, socket: Socket) => {
-      late.push(String(errnoOf(error)))
+      late.push(errnoOf(error))
       void sendAway(socket)
     })
     server.listen(0, "127.0.0.1")

@@ -1,6 +1,7 @@
 import type { Socket } from "node:net"
 import type { Clock } from "@warren/base/clock.ts"
 import { Fault } from "@warren/base/fault.ts"
+import { JoinedSignal } from "@warren/base/joined-signal.ts"
 import { FrameChannel } from "@warren/base/frame-channel.ts"
 import { rpcVersion } from "@warren/protocol/rpc/wire.ts"
 
@@ -113,7 +114,8 @@ export class Heartbeat implements Disposable {
 
   async #greets(): Promise<boolean> {
     const quiet = new AbortController()
-    const late = this.#tooLong(AbortSignal.any([this.#over.signal, quiet.signal])).catch(() => false)
+    using either = new JoinedSignal(this.#over.signal, quiet.signal)
+    const late = this.#tooLong(either.signal).catch(() => false)
     try {
       const isThere = await Promise.race([this.#greeting(quiet.signal), late])
       if (isThere) this.#greetedAt = this.#clock.monotonic()

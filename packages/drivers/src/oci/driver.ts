@@ -20,8 +20,6 @@ import type {
 } from "../driver.ts"
 import type { Operation } from "../init/operation.ts"
 import { checkSpec, type SandboxId, type SandboxSpec, type SnapshotId } from "../sandbox-spec.ts"
-import type { Cgroup } from "./cgroup/cgroup.ts"
-import { Courtesy } from "./cgroup/courtesy.ts"
 import { openCgroups } from "./cgroup/open.ts"
 import { readFacts } from "./facts.ts"
 import { openGround } from "./ground.ts"
@@ -73,7 +71,6 @@ interface Started extends ProcessName {
 
 interface Live {
   readonly sandbox: OciSandbox
-  readonly cgroup: Cgroup
   readonly process: ProcessName
   release(): void
 }
@@ -130,7 +127,6 @@ export class OciDriver implements Driver, Snapshotting, Layering, Keeping {
     this.#store = new Store(parts.volume.folder)
     this.#snapshots = new Snapshots(this.#store, parts.volume)
     this.abilities = abilitiesOf(parts)
-    if (parts.cgroups.missing === undefined) parts.scope.use(new Courtesy(() => this.#cgroups()))
     for (const id of this.#store.ids()) {
       const record = this.#store.record(id)
       if (record) parts.owners.ranges.keep(record.idBase)
@@ -383,7 +379,7 @@ export class OciDriver implements Driver, Snapshotting, Layering, Keeping {
     ]
     const ended = held.next().then(noop, noop)
     const sandbox = new OciSandbox({ id, process, socket, cgroup, diskUsage, degraded, hasHostNetwork, ended })
-    return { sandbox, cgroup, process, release: () => void held[Symbol.asyncDispose]() }
+    return { sandbox, process, release: () => void held[Symbol.asyncDispose]() }
   }
 
   /** Everything of a running sandbox goes: processes, groups, socket. What it wrote stays. */
@@ -393,9 +389,8 @@ export class OciDriver implements Driver, Snapshotting, Layering, Keeping {
     this.#grouped.delete(id)
     const cgroup = this.#parts.cgroups.find(id)
     try {
-      // What is frozen does not die, and what lets everybody pass takes its time.
+      // What is frozen does not die.
       cgroup.thaw()
-      cgroup.priority.isLow = false
     } catch {
       // There is no group any more.
     }
@@ -406,10 +401,6 @@ export class OciDriver implements Driver, Snapshotting, Layering, Keeping {
     this.#live.delete(id)
     if (record?.slot !== undefined) await this.#parts.bridge.disconnect(connected(record, record.slot))
     if (this.#store.has(id)) this.#store.clearRunning(id)
-  }
-
-  *#cgroups(): Generator<Cgroup, void, void> {
-    for (const { cgroup } of this.#live.values()) yield cgroup
   }
 
   /** One that is just starting another is gone with the next look. */

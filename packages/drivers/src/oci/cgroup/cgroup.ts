@@ -32,40 +32,7 @@ export interface Cgroup {
   /** What is in force, read back. */
   limits(): Pick<Limits, "cpus" | "memoryBytes" | "pidsMax">
   usage(): CgroupUsage
-  /** Of its processes, since it was made. */
-  cpuUs(): number
   oomKills(): number
-  readonly priority: Priority
-}
-
-export interface Priority {
-  /** Whether everybody else comes first, at once. */
-  isLow: boolean
-}
-
-/** What the kernel calls an idle group: whoever wakes up elsewhere need not wait until its turn is over. */
-export class GroupPriority implements Priority {
-  readonly #folder: string
-  /** Another runner may have left it low. */
-  #isLow: boolean | undefined
-
-  constructor(folder: string) {
-    this.#folder = folder
-  }
-
-  get isLow(): boolean {
-    return this.#isLow ?? false
-  }
-
-  set isLow(isLow: boolean) {
-    if (isLow === this.#isLow) return
-    this.#isLow = isLow
-    try {
-      writeFileSync(join(this.#folder, "cpu.idle"), isLow ? "1" : "0")
-    } catch {
-      // The group is gone, or the kernel is older than this (5.15).
-    }
-  }
 }
 
 export interface CgroupUsage {

@@ -33,7 +33,6 @@ export class NoCgroups implements Cgroups {
 
 class NoCgroup implements Cgroup {
   readonly folders: readonly string[] = []
-  readonly priority = { isLow: false }
   readonly #init: number | undefined
   #memoryPeakBytes = 0
 
@@ -70,10 +69,6 @@ class NoCgroup implements Cgroup {
       pids: processes.length,
       pidsRefused: 0,
     }
-  }
-
-  cpuUs(): number {
-    return this.usage().cpuUs
   }
 
   oomKills(): number {

@@ -79,18 +79,15 @@ export class CgroupsV1 implements Cgroups {
 
 class CgroupV1 implements Cgroup {
   readonly folders: readonly string[]
-  readonly priority: group.GroupPriority
   readonly #folders: ReadonlyMap<Controller, string>
 
   constructor(folders: ReadonlyMap<Controller, string>) {
     this.#folders = folders
-    this.priority = new group.GroupPriority(this.#at("cpu"))
     this.folders = [...new Set(folders.values())]
   }
 
   freeze(): Promise<void> {
     const folder = this.#at("freezer")
-    this.priority.isLow = false
     return group.freeze({
       begin: () => group.write(folder, "freezer.state", "FROZEN"),
       isComplete: () => group.read(folder, "freezer.state") === "FROZEN",
@@ -118,14 +115,10 @@ class CgroupV1 implements Cgroup {
     return {
       memoryBytes: group.readNumber(this.#at("memory"), "memory.usage_in_bytes"),
       memoryPeakBytes: group.readNumber(this.#at("memory"), "memory.max_usage_in_bytes"),
-      cpuUs: this.cpuUs(),
+      cpuUs: Math.round(group.readNumber(this.#at("cpuacct"), "cpuacct.usage") / 1_000),
       pids: group.readNumber(this.#at("pids"), "pids.current"),
       pidsRefused: group.readField(this.#at("pids"), "pids.events", "max"),
     }
-  }
-
-  cpuUs(): number {
-    return Math.round(group.readNumber(this.#at("cpuacct"), "cpuacct.usage") / 1_000)
   }
 
   oomKills(): number {

@@ -52,17 +52,14 @@ export class CgroupsV2 implements Cgroups {
 
 class CgroupV2 implements Cgroup {
   readonly folders: readonly string[]
-  readonly priority: group.GroupPriority
   readonly #folder: string
 
   constructor(folder: string) {
     this.#folder = folder
-    this.priority = new group.GroupPriority(folder)
     this.folders = [folder]
   }
 
   freeze(): Promise<void> {
-    this.priority.isLow = false
     return group.freeze({
       begin: () => group.write(this.#folder, "cgroup.freeze", 1),
       isComplete: () => group.readField(this.#folder, "cgroup.events", "frozen") === 1,
@@ -91,14 +88,10 @@ class CgroupV2 implements Cgroup {
     return {
       memoryBytes: group.readNumber(this.#folder, "memory.current"),
       memoryPeakBytes: group.readNumber(this.#folder, "memory.peak"),
-      cpuUs: this.cpuUs(),
+      cpuUs: group.readField(this.#folder, "cpu.stat", "usage_usec"),
       pids: group.readNumber(this.#folder, "pids.current"),
       pidsRefused: group.readField(this.#folder, "pids.events", "max"),
     }
-  }
-
-  cpuUs(): number {
-    return group.readField(this.#folder, "cpu.stat", "usage_usec")
   }
 
   oomKills(): number {

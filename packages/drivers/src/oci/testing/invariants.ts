@@ -127,7 +127,7 @@ function mountsOf(root: string): string[] {
     .toSorted()
 }
 
-export function cgroupsOf(root: string): string[] {
+function cgroupsOf(root: string): string[] {
   const parent = cgroupParent(root)
   const hierarchies = ["", ...namesIn("/sys/fs/cgroup")].map((name) => join("/sys/fs/cgroup", name, parent))
   return hierarchies
