@@ -1,7 +1,8 @@
 import { execFileSync } from "node:child_process"
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs"
+import { accessSync, constants, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs"
 import { cpus, release } from "node:os"
 import { join, resolve } from "node:path"
+import { errnoOf } from "../fault.ts"
 
 /** Beside the other things a machine makes for itself: git does not know it. `npm run security` makes the page of it. */
 const folder = resolve(import.meta.dirname, "../../../../.cache/security")
@@ -36,8 +37,7 @@ interface Kept {
 export function record(name: string, outcome: Outcome): void {
   if (!/^[a-z0-9]+(-[a-z0-9]+)*$/.test(name)) throw new Error(`"${name}" is no name of a suite: words with dashes`)
   // Somebody ran one test of the file, and it was another.
-  if (outcome.cases === 0) return
-  mkdirSync(folder, { recursive: true })
+  if (outcome.cases === 0 || !canWrite()) return
   const file = join(folder, `${name}.json`)
   const latest: Recorded = { bad: 0, ...outcome, at: new Date().toISOString(), commit: commit(), machine: machine() }
   const before = readKept(file)?.longest
@@ -47,6 +47,18 @@ export function record(name: string, outcome: Outcome): void {
   // Two suites at a time, and a page being made of them: whoever reads finds a whole file.
   writeFileSync(`${file}.${process.pid}`, `${JSON.stringify(kept, undefined, 2)}\n`)
   renameSync(`${file}.${process.pid}`, file)
+}
+
+/** Not where another test runs a suite again as an ordinary user, who only reads this checkout. */
+function canWrite(): boolean {
+  try {
+    mkdirSync(folder, { recursive: true })
+    accessSync(folder, constants.W_OK)
+    return true
+  } catch (failure) {
+    if (["EACCES", "EROFS"].includes(errnoOf(failure))) return false
+    throw failure
+  }
 }
 
 function readKept(file: string): Kept | undefined {
