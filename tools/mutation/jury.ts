@@ -1,9 +1,11 @@
+import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
 import { createVitest, type Vitest } from "vitest/node"
 
 /** A test that waits for ever for what is not there any more has noticed, too. */
-const runMs = 180_000
+const runMs = 120_000
+const closeMs = 10_000
 
 /** Tests that are asked again and again. One Vitest for all of it: to start one costs more than most of them. */
 export class Jury implements AsyncDisposable {
@@ -39,9 +41,10 @@ export class Jury implements AsyncDisposable {
     await (await this.#vitest)?.close()
   }
 
-  /** What does not end is ended with the Vitest that runs it. */
+  /** Who spins hears nothing, so their process is ended, and with it the Vitest that waits for it. */
   async #startAgain(): Promise<true> {
-    await this[Symbol.asyncDispose]()
+    for (const pid of workers()) process.kill(pid, "SIGKILL")
+    await Promise.race([this[Symbol.asyncDispose](), sleep(closeMs)])
     this.#vitest = undefined
     return true
   }
@@ -52,4 +55,8 @@ export class Jury implements AsyncDisposable {
       ...{ root: this.#root, watch: false, reporters: [{}], bail: 1, maxWorkers: 1 },
     }))
   }
+}
+
+function workers(): number[] {
+  return readFileSync(`/proc/self/task/${process.pid}/children`, "utf8").split(" ").filter(Boolean).map(Number)
 }
