@@ -47,9 +47,7 @@ function door(route: string, properties?: Record<string, unknown>): Operation {
 /** What is wrong with an answer, if anything is. */
 function wrongWith(request: FuzzedRequest, { status, body, type }: Answer): string | undefined {
   // Whoever is asked for what cannot be says so: only what is broken on our side is a 5xx, and nothing here is.
-  // Another request has stopped or deleted the session under this one: that should be a conflict, and is still told as `unavailable`.
-  const isCutOff = status === 503 && body.includes('"code":"unavailable"')
-  if (status >= 500 && !isCutOff) return `status ${status}`
+  if (status >= 500) return `status ${status}`
   // Nobody who asks for a WebSocket reads why there is none.
   if (status < 400 || request.method === "HEAD" || "upgrade" in request.headers) return undefined
   if (!type.includes("application/json")) return `an error that is ${type || "nothing"}`

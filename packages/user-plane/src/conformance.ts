@@ -138,6 +138,18 @@ export function userPlaneConformance(name: string, ask: () => Asking): void {
       await ask().call("session.delete", { id })
     })
 
+    test("tell whoever is in one that somebody else stops", async () => {
+      const { id: session } = await create()
+      await using writing = await ask().open("file.write", { session, path: "/tmp/half" })
+      await writing.write(Buffer.from("half"))
+      const changes = ask().feed("file.watch", { session, path: "/tmp" })[Symbol.asyncIterator]()
+      const inside = Promise.allSettled([writing.next(), changes.next()])
+      await ask().call("session.stop", { id: session, graceMs: 0 })
+      const told = { status: "rejected", reason: { code: "conflict", message: expect.stringContaining("stopped") } }
+      expect(await inside).toMatchObject([told, told])
+      await ask().call("session.delete", { id: session })
+    })
+
     test("pause: what runs stands still, and goes on when it is used", async () => {
       const { id } = await create()
       const { pid } = await ask().call("process.spawn", {

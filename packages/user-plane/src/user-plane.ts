@@ -48,6 +48,7 @@ import { openEngine, type Engine } from "./sessions/engine.ts"
 import { sessionHandlers } from "./sessions/handlers.ts"
 import { sessionMigrations } from "./sessions/session-store.ts"
 import { snapshotMigrations } from "./sessions/snapshot-store.ts"
+import { stoppedUnder } from "./sessions/stopped-under.ts"
 import { browserHandlers, serviceHandlers } from "./services/handlers.ts"
 import { Installer } from "./services/installer.ts"
 import { Services } from "./services/services.ts"
@@ -209,7 +210,8 @@ export async function openUserPlane(options: UserPlaneOptions): Promise<LocalUse
     ...browserHandlers(services, sessions, clock),
   }
   const owned = scope.move()
-  const once = onceEach(dataCalls, handlers, new MadeStore(database, clock))
+  const truthful = stoppedUnder(dataCalls, handlers, (session) => sessions.watch(session))
+  const once = onceEach(dataCalls, truthful, new MadeStore(database, clock))
   return {
     handlers: once,
     engine,

@@ -11,6 +11,8 @@ export class Entry {
   record: SessionRecord
   /** While its sandbox runs, frozen or not. */
   live: Live | undefined
+  /** How often what it ran in was ended. */
+  endings = 0
   hasDied = false
   /** The rest of what it was on its way to when something failed: whoever comes next does it first. */
   unfinished: (() => Promise<void>) | undefined
@@ -48,6 +50,14 @@ export class Entry {
         this.used()
       },
     }
+  }
+
+  /** Its sandbox is about to be ended: nobody is given it any more. */
+  end(): Live | undefined {
+    const { live } = this
+    this.live = undefined
+    this.endings++
+    return live
   }
 
   used(): void {

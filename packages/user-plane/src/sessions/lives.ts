@@ -106,11 +106,11 @@ export class Lives {
 
   /** Its files as they were; what it has written since is gone. */
   async rollback(entry: Entry, snapshot: SnapshotRecord, signal: AbortSignal): Promise<SessionData> {
-    const { record, live } = entry
+    const { record } = entry
     if (snapshot.plan.driver !== record.plan.driver)
       throw new Fault("conflict", "the snapshot is of another driver's sandbox")
     this.#book.move(entry, "rollback", {})
-    entry.live = undefined
+    const live = entry.end()
     let next: Live | undefined
     try {
       failpoint("rollback/begun")
@@ -169,18 +169,16 @@ export class Lives {
 
   /** Its sandbox has ended and nobody asked for it. */
   async fail(entry: Entry, reason: Reason, detail: string): Promise<void> {
-    const { live } = entry
     if (!canMove(entry.record.state, "fail")) return
     this.#book.move(entry, "fail", { reason, detail })
-    entry.live = undefined
+    const live = entry.end()
     // What is left of it outside goes; its files stay.
     if (live) await this.#sandboxes.stop(live, 0)
   }
 
   /** It is written down where it goes to, so it gets there: whoever asked is told what failed, and the rest is done later. */
   async #arrive(entry: Entry, end: (live: Live | undefined) => Promise<void>, done?: () => unknown): Promise<void> {
-    const { live } = entry
-    entry.live = undefined
+    const live = entry.end()
     try {
       await end(live)
     } catch (failure) {

@@ -57,11 +57,16 @@ export class SessionBook {
     return this.#entries.get(record.id)?.record ?? record
   }
 
+  /** One that is not over; by id or name. */
+  known(which: string): Entry | undefined {
+    const found = this.#entries.get(which as SessionId)
+    if (found) return found
+    const record = this.#parts.store.find(which)
+    return record && this.#entries.get(record.id)
+  }
+
   entry(which: string): Entry {
-    const known = this.#entries.get(which as SessionId)
-    if (known) return known
-    const record = this.record(which)
-    return this.#entries.get(record.id) ?? new Entry(record, this.#parts.clock)
+    return this.known(which) ?? new Entry(this.record(which), this.#parts.clock)
   }
 
   /** One thing at a time for each session. */

@@ -179,6 +179,13 @@ export class Sessions {
     throw new Fault("conflict", `the session is ${record.state}`, { subject: `session:${record.id}` })
   }
 
+  /** Tells whether what it runs in was ended after this. */
+  watch(which: string): () => boolean {
+    const entry = this.#book.known(which)
+    const before = entry?.endings
+    return () => entry?.endings !== before
+  }
+
   pause(which: string): Promise<SessionData> {
     return this.#turn(which, (entry) => this.#lives.pause(entry))
   }
