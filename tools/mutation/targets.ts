@@ -17,7 +17,9 @@ const control = "apps/control/src"
 
 const conditions: readonly Kind[] = ["checks", "operands", "calls"]
 const everything: readonly Kind[] = [...conditions, "returns", "filters"]
-const gatewayTests = ["gateway", "hostile", "tunnels", "built-in"].map((name) => `${gateway}/${name}.live.test.ts`)
+const gatewayTests = ["gateway", "strangers", "browsers", "hostile-requests", "tunnels", "built-in"].map(
+  (name) => `${gateway}/${name}.live.test.ts`,
+)
 const proxyTests = ["http", "tunnel", "socks", "limits", "stream"].map((name) => `${egress}/proxy.${name}.test.ts`)
 const brokerTests = ["refusal", "broker", "leases", "credentials", "errand", "mask", "git", "cut"].map(
   (name) => `${broker}/${name}.test.ts`,
@@ -96,7 +98,11 @@ export const targets: readonly Target[] = [
     kinds: ["names", "pieces"],
     tests: [`${gateway}/notice.test.ts`, ...gatewayTests],
   },
-  { file: `${gateway}/fault-answer.ts`, kinds: ["names"], tests: [`${gateway}/hostile.live.test.ts`, ...gatewayTests] },
+  {
+    file: `${gateway}/fault-answer.ts`,
+    kinds: ["names"],
+    tests: [`${gateway}/hostile-requests.live.test.ts`, ...gatewayTests],
+  },
   { file: `${gateway}/gateway.ts`, kinds: [...conditions, "names"], tests: gatewayTests },
   {
     file: "packages/protocol/src/gateway-token.ts",
@@ -116,7 +122,11 @@ export const targets: readonly Target[] = [
     kinds: ["operands", "filters", "entries"],
     tests: [frontTest("relayed-head"), frontTest("relay"), throughBoth],
   },
-  { file: `${control}/gateway/front.ts`, kinds: [...conditions, "names"], tests: [frontTest("front"), throughBoth] },
+  {
+    file: `${control}/gateway/front.ts`,
+    kinds: [...conditions, "names"],
+    tests: [...["front", "let-in", "unreadable"].map(frontTest), throughBoth],
+  },
   {
     file: `${control}/guard.ts`,
     kinds: [...conditions, "headers", "names"],
@@ -172,6 +182,17 @@ export const targets: readonly Target[] = [
   { file: `${egress}/http-forward.ts`, kinds: everything, tests: proxyTests },
   { file: `${egress}/http-upgrade.ts`, kinds: everything, tests: proxyTests },
   { file: `${egress}/session-egress.ts`, kinds: everything, tests: [`${egress}/session-egress.test.ts`] },
+  { file: `${egress}/denials.ts`, kinds: everything, tests: [`${egress}/session-egress.test.ts`, ...proxyTests] },
+  { file: `${egress}/dial.ts`, kinds: everything, tests: [`${egress}/dial.test.ts`, ...proxyTests] },
+  { file: `${egress}/resolver.ts`, kinds: everything, tests: [`${egress}/resolver.test.ts`] },
+  {
+    file: `${egress}/ways-out.ts`,
+    kinds: everything,
+    tests: [`${egress}/ways-out.test.ts`, "packages/user-plane/src/sessions/reach.live.test.ts"],
+  },
+  { file: `${broker}/runs.ts`, kinds: everything, tests: [`${broker}/runs.test.ts`, `${broker}/cut.test.ts`] },
+  { file: `${broker}/vault-keys.ts`, kinds: everything, tests: [`${broker}/vault-keys.test.ts`] },
+  { file: `${broker}/broker-environment.ts`, kinds: everything, tests: brokerTests },
   { file: `${broker}/lease.ts`, kinds: everything, tests: [`${broker}/leases.test.ts`, ...brokerTests] },
   { file: `${broker}/refusal.ts`, kinds: everything, tests: brokerTests },
   { file: `${broker}/errand.ts`, kinds: everything, tests: [`${broker}/errand.test.ts`, ...brokerTests] },

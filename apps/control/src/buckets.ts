@@ -1,4 +1,5 @@
 import type { Clock } from "@warren/base/clock.ts"
+import { keepNewest } from "@warren/base/keep-newest.ts"
 
 interface Bucket {
   left: number
@@ -24,14 +25,7 @@ export class Buckets {
     const bucket = this.#buckets.get(key) ?? { left: burst, at: now }
     const left = Math.min(burst, bucket.left + ((now - bucket.at) / 60_000) * perMinute)
     const isAllowed = left >= 1
-    this.#keep(key, { left: isAllowed ? left - 1 : left, at: now })
+    keepNewest(this.#buckets, keysMax, key, { left: isAllowed ? left - 1 : left, at: now })
     return isAllowed ? 0 : Math.ceil(((1 - left) / perMinute) * 60)
-  }
-
-  #keep(key: string, bucket: Bucket): void {
-    this.#buckets.delete(key)
-    const [oldest] = this.#buckets.keys()
-    if (oldest !== undefined && this.#buckets.size >= keysMax) this.#buckets.delete(oldest)
-    this.#buckets.set(key, bucket)
   }
 }

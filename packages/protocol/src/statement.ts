@@ -1,6 +1,7 @@
 import { sign, verify, type KeyObject } from "node:crypto"
 import { Fault } from "@warren/base/fault.ts"
 import { newId } from "@warren/base/id.ts"
+import { keepNewest } from "@warren/base/keep-newest.ts"
 import { z } from "zod"
 
 /**
@@ -60,8 +61,7 @@ export class StatementSigner {
     const life = kept ? kept.staleAt - this.#now() : 0
     if (kept && life > 0 && life <= statementLimits.lifeMs / 2) return kept.text
     const text = this.#make(facts)
-    this.#kept.delete(key)
-    keep(this.#kept, key, { text, staleAt: this.#now() + statementLimits.lifeMs / 2 })
+    keepNewest(this.#kept, statementLimits.keptMax, key, { text, staleAt: this.#now() + statementLimits.lifeMs / 2 })
     return text
   }
 
@@ -123,7 +123,7 @@ export class StatementVerifier {
     if (!isSigned) throw refused("the statement is not signed by the control plane")
     const statement = Statement.safeParse(jsonOf(payload))
     if (!statement.success) throw refused("the statement is not one")
-    keep(this.#verified, text, statement.data)
+    keepNewest(this.#verified, statementLimits.keptMax, text, statement.data)
     return statement.data
   }
 }
@@ -164,11 +164,4 @@ function jsonOf(payload: string): unknown {
   } catch {
     return undefined
   }
-}
-
-/** The oldest goes when there are too many. */
-function keep<T>(map: Map<string, T>, key: string, value: T): void {
-  const [oldest] = map.keys()
-  if (oldest !== undefined && map.size >= statementLimits.keptMax) map.delete(oldest)
-  map.set(key, value)
 }

@@ -1,6 +1,7 @@
 import type { Clock } from "@warren/base/clock.ts"
 import { messageOf } from "@warren/base/fault.ts"
 import { isId } from "@warren/base/id.ts"
+import { keepNewest } from "@warren/base/keep-newest.ts"
 import type { Log } from "@warren/base/log.ts"
 import type { Store } from "../store/store.ts"
 
@@ -38,7 +39,7 @@ export class Ownership implements AsyncDisposable {
     await this.#written()
     const found = await this.#store.sessionOwners.of(session)
     if (found === undefined) return this.#only()
-    keep(this.#known, session, found)
+    keepNewest(this.#known, knownMax, session, found)
     return found
   }
 
@@ -98,11 +99,4 @@ function* sessionsIn(call: string, answer: unknown): Generator<string> {
 
 function listOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : []
-}
-
-/** The oldest goes when there are too many. */
-function keep(map: Map<string, string>, key: string, value: string): void {
-  const [oldest] = map.keys()
-  if (oldest !== undefined && map.size >= knownMax) map.delete(oldest)
-  map.set(key, value)
 }

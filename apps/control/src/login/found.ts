@@ -1,3 +1,4 @@
+import { keepNewest } from "@warren/base/keep-newest.ts"
 import type { Store } from "../store/store.ts"
 import type { Principal } from "../visit.ts"
 
@@ -34,14 +35,7 @@ export class Found {
     const found = await look()
     if (!found || found.overAt <= now) return undefined
     // It may have changed while it was looked up.
-    if (version !== undefined && version === this.#store.version) this.#keep(key, found)
+    if (version !== undefined && version === this.#store.version) keepNewest(this.#kept, keptMax, key, found)
     return found
-  }
-
-  #keep(key: string, found: Kept): void {
-    this.#kept.delete(key)
-    const [oldest] = this.#kept.keys()
-    if (oldest !== undefined && this.#kept.size >= keptMax) this.#kept.delete(oldest)
-    this.#kept.set(key, found)
   }
 }

@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto"
 import { setTimeout as sleep } from "node:timers/promises"
 import { Fault, messageOf } from "@warren/base/fault.ts"
+import { keepNewest } from "@warren/base/keep-newest.ts"
 import type { z } from "zod"
 import type { Launch, ProcessGroup } from "../process-group.ts"
 import type { ProcessGroups } from "../process-groups.ts"
@@ -191,10 +192,7 @@ export class OpenCodeServer implements AsyncDisposable {
   }
 
   #adopt(id: string, parent: string): void {
-    this.#parents.delete(id)
-    this.#parents.set(id, parent)
-    const [oldest] = this.#parents.keys()
-    if (this.#parents.size > helpersMax && oldest !== undefined) this.#parents.delete(oldest)
+    keepNewest(this.#parents, helpersMax, id, parent)
   }
 
   #rootOf(session: string): string {

@@ -1,5 +1,6 @@
 import Sqlite from "libsql"
 import { Fault, errnoOf, messageOf } from "../fault.ts"
+import { keepNewest } from "../keep-newest.ts"
 import { migrate, type Migration } from "./migrations.ts"
 import { checkBindable, type Bindable, type Row, type Value } from "./value.ts"
 
@@ -151,9 +152,7 @@ export class Database implements Disposable {
     const kept = this.#statements.get(key)
     if (kept) return kept
     const statement = this.#sqlite.prepare(sql)
-    const [oldest] = this.#statements.keys()
-    if (oldest !== undefined && this.#statements.size >= statementsMax) this.#statements.delete(oldest)
-    this.#statements.set(key, statement)
+    keepNewest(this.#statements, statementsMax, key, statement)
     return statement
   }
 

@@ -1,4 +1,5 @@
 import type { Clock } from "@warren/base/clock.ts"
+import { keepNewest } from "@warren/base/keep-newest.ts"
 import type { Plane } from "../plane.ts"
 import type { Sandbox } from "../sandboxes.ts"
 import { allSandboxes } from "./list.ts"
@@ -41,15 +42,8 @@ class Measurements {
       ...{ diskUsed: stats.diskBytes, diskTotal: session.limits.diskBytes },
     }
     const samples = [...before.samples, sample].slice(-limits.samplesMax)
-    this.#keep(id, { at, cpuUs: stats.cpuUs, samples })
+    keepNewest(this.#all, limits.sandboxesMax, id, { at, cpuUs: stats.cpuUs, samples })
     return samples
-  }
-
-  #keep(id: string, measured: Measured): void {
-    this.#all.delete(id)
-    const [oldest] = this.#all.keys()
-    if (oldest !== undefined && this.#all.size >= limits.sandboxesMax) this.#all.delete(oldest)
-    this.#all.set(id, measured)
   }
 }
 

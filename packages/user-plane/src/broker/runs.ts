@@ -19,7 +19,7 @@ export interface Run extends Disposable {
 export class Runs {
   readonly #clock: Clock
   readonly #fault: (cut: Cut) => Error
-  readonly #runs = new Map<LeaseId, Set<(cut: Cut) => void>>()
+  readonly #runs = new Set<{ readonly lease: LeaseId; end(cut: Cut): void }>()
 
   constructor(clock: Clock, fault: (cut: Cut) => Error) {
     this.#clock = clock
@@ -34,13 +34,12 @@ export class Runs {
       cut ??= why
       ending.abort(this.#fault(why))
     }
-    const siblings = this.#runs.get(lease.id) ?? new Set()
-    this.#runs.set(lease.id, siblings.add(end))
+    const running = { lease: lease.id, end }
+    this.#runs.add(running)
     void this.#expiry(lease, done.signal).then((isExpired) => isExpired && end("expired"))
     const dispose = (): void => {
       done.abort()
-      siblings.delete(end)
-      if (siblings.size === 0) this.#runs.delete(lease.id)
+      this.#runs.delete(running)
     }
     return {
       signal: ending.signal,
@@ -52,12 +51,12 @@ export class Runs {
   }
 
   revoke(id: LeaseId): void {
-    for (const end of this.#runs.get(id) ?? []) end("revoked")
+    for (const { lease, end } of this.#runs) if (lease === id) end("revoked")
   }
 
   /** Everything, when nobody is left to answer. */
   close(): void {
-    for (const id of this.#runs.keys()) this.revoke(id)
+    for (const { end } of this.#runs) end("revoked")
   }
 
   /** By the wall clock, which may jump while the timer waits. */

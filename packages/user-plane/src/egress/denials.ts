@@ -1,4 +1,5 @@
 import { Fault } from "@warren/base/fault.ts"
+import { keepNewest } from "@warren/base/keep-newest.ts"
 import type { Numbered } from "@warren/protocol/contract.ts"
 import { Journal } from "@warren/protocol/journal.ts"
 import { denialReasons, type DenialReason } from "./denied.ts"
@@ -42,10 +43,7 @@ export class Denials {
     const time = new Date(this.#now()).toISOString()
     const { hint } = denialReasons[reason]
     const denial = { time, reason, host: where.name, port: where.port, message, hint, count }
-    this.#kinds.delete(key)
-    this.#kinds.set(key, denial)
-    const [oldest] = this.#kinds.keys()
-    if (oldest !== undefined && this.#kinds.size > kindsMax) this.#kinds.delete(oldest)
+    keepNewest(this.#kinds, kindsMax, key, denial)
     this.journal.append(denial)
   }
 

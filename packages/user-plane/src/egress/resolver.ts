@@ -11,20 +11,26 @@ const tryMs = 3_000
  * The machine's DNS servers, without `/etc/hosts`, search domains or the thread pool: a name means the same as outside, and one
  * that never answers holds up nothing else.
  */
-export const resolveByDns: Resolve = async (name, signal) => {
-  const dns = new Dns({ timeout: tryMs, tries: triesMax })
+export const resolveByDns: Resolve = (name, signal) =>
+  resolveBy(new Dns({ timeout: tryMs, tries: triesMax }), name, signal)
+
+export async function resolveBy(dns: Dns, name: string, signal: AbortSignal): Promise<readonly string[]> {
   const cancel = (): void => dns.cancel()
   signal.addEventListener("abort", cancel, { once: true })
   try {
     const [four, six] = await Promise.allSettled([dns.resolve4(name), dns.resolve6(name)])
     const found = [four, six].flatMap((one) => (one.status === "fulfilled" ? one.value : []))
-    if (found.length === 0 && four.status === "rejected" && !isAbsent(four.reason)) throw four.reason
+    const failure = [four, six]
+      .flatMap((one) => (one.status === "rejected" ? [one.reason as Error] : []))
+      .find(isFailure)
+    if (found.length === 0 && failure) throw failure
     return found
   } finally {
     signal.removeEventListener("abort", cancel)
   }
 }
 
-function isAbsent(reason: unknown): boolean {
-  return errnoOf(reason) === "ENOTFOUND" || errnoOf(reason) === "ENODATA"
+/** That there is nothing of that name is an answer. */
+function isFailure(reason: Error): boolean {
+  return errnoOf(reason) !== "ENOTFOUND" && errnoOf(reason) !== "ENODATA"
 }

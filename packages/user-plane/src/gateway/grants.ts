@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from "node:crypto"
 import type { Clock } from "@warren/base/clock.ts"
+import { keepNewest } from "@warren/base/keep-newest.ts"
 import { gatewayLimits } from "./limits.ts"
 
 /** Who was let in, and to what. */
@@ -44,9 +45,8 @@ export class Grants {
     const value = secretFor(grant)
     const now = this.#clock.monotonic()
     const { cookieIdleMs, cookieLifeMs, cookiesMax } = gatewayLimits
-    const [oldest] = this.#kept.keys()
-    if (oldest !== undefined && this.#kept.size >= cookiesMax) this.#kept.delete(oldest)
-    this.#kept.set(hashOf(value), { grant, endsAt: now + cookieLifeMs, goodUntil: now + cookieIdleMs, sentAt: now })
+    const kept = { grant, endsAt: now + cookieLifeMs, goodUntil: now + cookieIdleMs, sentAt: now }
+    keepNewest(this.#kept, cookiesMax, hashOf(value), kept)
     return value
   }
 

@@ -1,5 +1,6 @@
 import type { Clock } from "@warren/base/clock.ts"
 import { Fault, isCancellation, messageOf } from "@warren/base/fault.ts"
+import { keepNewest } from "@warren/base/keep-newest.ts"
 import type { Log } from "@warren/base/log.ts"
 import type { Grant } from "./grants.ts"
 import { gatewayLimits } from "./limits.ts"
@@ -37,10 +38,7 @@ export class Notes {
     const last = this.#noted.get(key)
     if (last !== undefined && now - last < gatewayLimits.noteAgainMs) return
     this.#options.access.add({ user, call: "gateway.open", session, result: "ok" })
-    this.#noted.delete(key)
-    const [oldest] = this.#noted.keys()
-    if (oldest !== undefined && this.#noted.size >= gatewayLimits.notedMax) this.#noted.delete(oldest)
-    this.#noted.set(key, now)
+    keepNewest(this.#noted, gatewayLimits.notedMax, key, now)
   }
 
   /** What may be told of what went wrong, and whether it was a refusal; the rest is written down. */

@@ -1,4 +1,5 @@
 import type { Clock } from "@warren/base/clock.ts"
+import { keepNewest } from "@warren/base/keep-newest.ts"
 import { ticketPrefix } from "./credentials.ts"
 import { hashOf, secretFor, type Grant } from "./grants.ts"
 import { gatewayLimits } from "./limits.ts"
@@ -22,7 +23,7 @@ export class OneTime {
 
   ticket(grant: Grant, host: string): string {
     const value = `${ticketPrefix}${secretFor(grant)}`
-    keep(this.#tickets, gatewayLimits.ticketsMax, hashOf(value), {
+    keepNewest(this.#tickets, gatewayLimits.ticketsMax, hashOf(value), {
       ...{ grant, host },
       endsAt: this.#clock.monotonic() + gatewayLimits.ticketMs,
     })
@@ -40,18 +41,11 @@ export class OneTime {
   /** False when it was burned before. */
   burn(token: string, forMs: number): boolean {
     if (this.isBurned(token)) return false
-    keep(this.#burned, gatewayLimits.burnedMax, hashOf(token), this.#clock.monotonic() + forMs)
+    keepNewest(this.#burned, gatewayLimits.burnedMax, hashOf(token), this.#clock.monotonic() + forMs)
     return true
   }
 
   isBurned(token: string): boolean {
     return (this.#burned.get(hashOf(token)) ?? 0) > this.#clock.monotonic()
   }
-}
-
-/** The oldest goes when there are too many. */
-function keep<T>(map: Map<string, T>, max: number, key: string, value: T): void {
-  const [oldest] = map.keys()
-  if (oldest !== undefined && map.size >= max) map.delete(oldest)
-  map.set(key, value)
 }

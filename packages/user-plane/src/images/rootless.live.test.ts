@@ -7,12 +7,18 @@ const isRoot = process.getuid?.() === 0
 const timeout = 300_000
 const slot = 65_536
 const here = "../../../user-plane/src/images"
+const ordinaryUser = [
+  "trees.live.test.ts",
+  "sources.live.test.ts",
+  "keepers.live.test.ts",
+  "hostile-archives.live.test.ts",
+].map((name) => `${here}/ordinary-user/${name}`)
 
 /** Images of somebody without any right on this machine. */
 describe.skipIf(!isRoot)("as an ordinary user", () => {
   it.each([1, 4])("images work with ids for %i sandboxes, and nothing stays", { timeout }, async (slots) => {
     await using person = await makePerson(slots * slot)
-    const report = await testAs(person, [`${here}/ordinary-user.live.test.ts`], { TMPDIR: person.home })
+    const report = await testAs(person, ordinaryUser, { TMPDIR: person.home })
     expect(report.failures).toEqual([])
     expect(report.passed).toBeGreaterThan(60)
     expect(report.skipped).toEqual([])
