@@ -106,7 +106,7 @@ function hostWords(): readonly string[] {
 
 /** What a sandbox with the usual limits may have at most. */
 export const usualLimits: readonly string[] = [
-  ...["files=4096", "processes=512", "memlock=65536", "terminals=64", "sacrifice=500"],
+  ...["files=4096", "processes=528", "memlock=65536", "terminals=64", "sacrifice=500"],
   ...["max_user_namespaces=0", "max_inotify_instances=128", "max_inotify_watches=65536"],
   ...["bytes:/dev=65536", "inodes:/dev=256"],
   ...["bytes:/dev/shm=67108864", "inodes:/dev/shm=4096", "bytes:/tmp=67108864", "inodes:/tmp=16384"],

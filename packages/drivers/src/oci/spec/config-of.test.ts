@@ -54,7 +54,7 @@ describe("hardening", () => {
   it.each([
     ["RLIMIT_CORE", 0, 0],
     ["RLIMIT_NOFILE", 1024, 4096],
-    ["RLIMIT_NPROC", 256, 256],
+    ["RLIMIT_NPROC", 272, 272],
     ["RLIMIT_MEMLOCK", 65_536, 65_536],
   ])("%s is %i, at most %i", (type, soft, hard) => expect(config.process.rlimits).toContainEqual({ type, soft, hard }))
 

@@ -65,8 +65,11 @@ function processOf({ profile, user, workspace, forwards, limits, machine }: Sand
   }
 }
 
+/** A resource limit counts those that are being refused, too: with no room for them it would say no before the cgroup, which tells of it. */
+const forksUnderWay = 16
+
 function rlimitsOf({ openFilesMax, pidsMax }: SandboxLimits, { processesMax }: Machine): readonly OciRlimit[] {
-  const processes = Math.min(pidsMax, processesMax)
+  const processes = Math.min(pidsMax + forksUnderWay, processesMax)
   return [
     // A core dump would be written by the host's handler, outside.
     { type: "RLIMIT_CORE", soft: 0, hard: 0 },
