@@ -4,8 +4,6 @@ import type { Feed, Numbered } from "../contract.ts"
 import { faultTeller, type Asked } from "./asked.ts"
 import { upgraded } from "./web-socket.ts"
 
-const heartbeatMs = 15_000
-
 /**
  * A feed on a WebSocket: each message is `{"seq":…,"item":…}`; at the end it closes with 1000, and after `{"fault":…}` with 1011. For
  * pages: a browser has six connections to a server for all its tabs, and as many WebSockets as it wants.
@@ -17,12 +15,8 @@ export async function feedSocket(asked: Asked<Feed>, given: object): Promise<Res
 /** Only begins: what waits for the end of a feed may not hold its request, which a suspended function would. */
 function tell(socket: WebSocket, asked: Asked<Feed>, given: object): void {
   const gone = new AbortController()
-  const heartbeat = setInterval(() => socket.ping(), heartbeatMs)
   socket.on("error", () => undefined)
-  socket.on("close", () => {
-    clearInterval(heartbeat)
-    gone.abort(new Fault("cancelled", "the caller went away"))
-  })
+  socket.on("close", () => gone.abort(new Fault("cancelled", "the caller went away")))
   const failed = failureTeller(socket, asked, gone.signal)
   try {
     const items = asked.ask(asked.name, given, { signal: gone.signal }) as Items

@@ -11,6 +11,7 @@ import type { Conversation } from "../conversation.ts"
 import { ServedStream, type Line } from "../rpc/served-stream.ts"
 import { rpcLimits } from "../rpc/wire.ts"
 import { faultTeller, type Asked } from "./asked.ts"
+import { heartbeat } from "./heartbeat.ts"
 
 /** What the HTTP server needs to hand WebSockets to `routes`. Disposing it cuts those that are open. */
 export class WebSockets implements Disposable {
@@ -68,6 +69,7 @@ export async function upgraded(c: HonoContext, take: (socket: WebSocket) => void
     onOpen(_, { raw }) {
       const socket = raw as unknown as WebSocket
       take(socket)
+      heartbeat(socket)
       const ours = new Map(helperEvents.map((event) => [event, socket.listeners(event)]))
       // It adds its listeners right after this.
       queueMicrotask(() => {
