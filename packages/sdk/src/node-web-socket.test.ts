@@ -38,4 +38,17 @@ describe("a socket of a program", () => {
     expect(near.readyState).toBe(near.OPEN)
     socket.close()
   })
+
+  test("stays, and says so, while its reader is busy", async () => {
+    await using silent = await server()
+    const connected = once(silent.listening, "connection") as Promise<[WebSocket]>
+    const socket = openSocket(silent.url, {}, patience)
+    const [near] = await connected
+    await new Promise((opened) => socket.addEventListener("open", opened))
+    socket.pause?.()
+    for (let heard = 0; heard < patience.looksMax * 3; heard++) await once(near, "ping")
+    expect(near.readyState).toBe(near.OPEN)
+    socket.resume?.()
+    socket.close()
+  })
 })

@@ -23,6 +23,8 @@ export function openSocket(
   let silent = 0
   const heard = (): void => void (silent = 0)
   const timer = setInterval(() => {
+    // Who does not read hears nothing, and has to say that they are there: they answer no ping.
+    if (socket.isPaused) socket.ping(heard)
     if (silent++ >= looksMax) socket.terminate()
   }, lookMs)
   for (const sign of ["upgrade", "ping", "message"]) socket.on(sign, heard)

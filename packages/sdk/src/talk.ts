@@ -9,10 +9,12 @@ const stdinTag = 1
 const names: Readonly<Record<number, OutputName>> = { 2: "stdout", 3: "stderr", 4: "pty" }
 /** What may wait in the socket before a writer is held back. */
 const waitingBytesMax = 1024 * 1024
+/** What may wait to be read before the other side is held back. */
+const unreadMax = 4 * 1024 * 1024
 const pieceBytesMax = 128 * 1024
 const lookAgainMs = 5
 
-type Said = { readonly item: unknown } | { readonly over: Fault | undefined }
+type Said = { readonly item: unknown; readonly size: number } | { readonly over: Fault | undefined }
 
 /** A stream on a WebSocket: bytes and messages both ways. Closing it ends what it was about. */
 export class Talk<R extends StreamRoute> implements AsyncDisposable {
@@ -22,6 +24,7 @@ export class Talk<R extends StreamRoute> implements AsyncDisposable {
   readonly #opened: Promise<void>
   #wake: (() => void) | undefined
   #isOver = false
+  #unread = 0
 
   constructor(http: Http, route: R, input: Input<R>, { signal }: Waiting = {}) {
     signal?.throwIfAborted()
@@ -38,7 +41,7 @@ export class Talk<R extends StreamRoute> implements AsyncDisposable {
   async next(): Promise<Piece | Message<R> | undefined> {
     for (;;) {
       const said = this.#said.shift()
-      if (said && "item" in said) return said.item as Piece | Message<R>
+      if (said && "item" in said) return this.#read(said.item as Piece | Message<R>, said.size)
       if (said?.over) throw said.over
       if (said || this.#isOver) return undefined
       await new Promise<void>((resolve) => (this.#wake = resolve))
@@ -88,15 +91,30 @@ export class Talk<R extends StreamRoute> implements AsyncDisposable {
   }
 
   #receive(data: string | ArrayBuffer): void {
-    if (typeof data === "string") {
-      const message = JSON.parse(data) as Record<string, unknown>
-      if ("fault" in message) this.#end(toFault(message["fault"] as Record<string, unknown>))
-      else this.#say({ item: message })
-    } else {
-      const bytes = new Uint8Array(data)
-      const from = names[bytes[0] ?? 0]
-      if (from) this.#say({ item: this.#pieces.of(from, bytes.subarray(1)) })
-    }
+    const size = typeof data === "string" ? data.length : data.byteLength
+    const item = typeof data === "string" ? this.#message(data) : this.#piece(new Uint8Array(data))
+    if (item === undefined || this.#isOver) return
+    this.#unread += size
+    if (this.#unread > unreadMax) this.#socket.pause?.()
+    this.#say({ item, size })
+  }
+
+  #message(text: string): object | undefined {
+    const message = JSON.parse(text) as Record<string, unknown>
+    if (!("fault" in message)) return message
+    this.#end(toFault(message["fault"] as Record<string, unknown>))
+    return undefined
+  }
+
+  #piece(bytes: Uint8Array<ArrayBuffer>): Piece | undefined {
+    const from = names[bytes[0] ?? 0]
+    return from && this.#pieces.of(from, bytes.subarray(1))
+  }
+
+  #read<T>(item: T, size: number): T {
+    this.#unread -= size
+    if (this.#unread <= unreadMax / 2) this.#socket.resume?.()
+    return item
   }
 
   #say(said: Said): void {

@@ -6,6 +6,9 @@ export interface Socket {
   readonly bufferedAmount: number
   send(data: string | Uint8Array): void
   close(): void
+  /** Holds the other side back. A browser's own cannot. */
+  pause?(): void
+  resume?(): void
   addEventListener(type: string, listen: (event: never) => void): void
 }
 

@@ -38,10 +38,12 @@ describe("a line with a heartbeat", () => {
   test("stays for who answers, for who says something, and for who is not being read", async () => {
     await using answers = await line({ isThere: true })
     await using talks = await line({ isThere: false })
+    await using asks = await line({ isThere: false })
     await using waits = await line({ isThere: false })
     talks.far.on("ping", () => talks.far.send("still here"))
+    asks.far.on("ping", () => asks.far.ping())
     waits.near.pause()
-    const all = [answers, talks, waits]
+    const all = [answers, talks, asks, waits]
     for (const { near } of all) heartbeat(near, beat)
     await Promise.all(all.map(({ far }) => manyBeats(far)))
     expect(all.map(({ near }) => near.readyState)).toEqual(all.map(() => WebSocket.OPEN))

@@ -22,7 +22,6 @@ export function heartbeat(socket: WebSocket, { everyMs, silentMax }: Beat = usua
     if (silent++ >= silentMax) return socket.terminate()
     socket.ping()
   }, everyMs)
-  socket.on("pong", heard)
-  socket.on("message", heard)
+  for (const sign of ["pong", "ping", "message"]) socket.on(sign, heard)
   socket.on("close", () => clearInterval(timer))
 }
