@@ -1,3 +1,4 @@
+import type { Duplex } from "node:stream"
 import type { Fault } from "@warren/base/fault.ts"
 import { describe, expect, it } from "vitest"
 import { lackOf } from "../driver.ts"
@@ -25,6 +26,25 @@ export function describeLimits(world: World): void {
       expect(bomb.reason).toBe("oom")
       expect((await sandbox.stats()).oomKills).toBeGreaterThan(0)
       expect(await text(sandbox, "echo alive")).toBe("alive\n")
+    })
+
+    it("on what goes on at once tell those who are too many, and bear the rest", async () => {
+      const sandbox = await world.start()
+      const held: Duplex[] = []
+      const hold = async (): Promise<never> => {
+        for (;;) {
+          held.push(await sandbox.connect())
+          // Answered after those before it have been let in: only so many may wait for that.
+          if (held.length % 32 === 0) await text(sandbox, "true")
+        }
+      }
+      await expect(hold()).rejects.toMatchObject({ code: "limit" })
+      expect(held.length).toBeGreaterThan(100)
+      const asked = await Promise.allSettled(Array.from({ length: 50 }, () => text(sandbox, "true")))
+      const told = asked.map((one) => (one.status === "rejected" ? (one.reason as Fault).code : "done"))
+      expect(new Set(told)).toEqual(new Set(["limit"]))
+      for (const connection of held) connection.destroy()
+      await expect.poll(() => text(sandbox, "echo alive").catch((thrown: Fault) => thrown.code)).toBe("alive\n")
     })
 
     it("hold a fork bomb", async () => {

@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs"
 import type { Duplex } from "node:stream"
 import { Fault } from "@warren/base/fault.ts"
-import { connectUnix } from "@warren/base/unix-socket.ts"
 import type { Pausable, Sandbox, SandboxStats } from "../driver.ts"
+import { InitDoor } from "../init/door.ts"
 import type { Posture } from "../posture.ts"
 import type { SandboxId } from "../sandbox-spec.ts"
 import type { Cgroup } from "./cgroup/cgroup.ts"
@@ -27,6 +27,7 @@ export class OciSandbox implements Sandbox, Pausable {
   readonly id: SandboxId
   readonly ended: Promise<void>
   readonly #parts: SandboxParts
+  readonly #door: InitDoor
   #isPaused = false
   #holds = 0
 
@@ -34,10 +35,11 @@ export class OciSandbox implements Sandbox, Pausable {
     this.id = parts.id
     this.ended = parts.ended
     this.#parts = parts
+    this.#door = new InitDoor(parts.socket)
   }
 
   connect(signal?: AbortSignal): Promise<Duplex> {
-    return connectUnix(this.#parts.socket, signal)
+    return this.#door.connect(signal)
   }
 
   posture(): Promise<Posture> {

@@ -1,11 +1,11 @@
 import type { Duplex } from "node:stream"
-import { connectUnix } from "@warren/base/unix-socket.ts"
 import { Fault } from "@warren/base/fault.ts"
 import type { Pausable, Sandbox, SandboxStats } from "../driver.ts"
 import type { Cgroup } from "../oci/cgroup/cgroup.ts"
 import { diskUsage } from "../oci/disk-usage.ts"
 import type { ProcessName } from "../oci/launcher.ts"
 import { stateOf } from "../oci/process.ts"
+import { InitDoor } from "../init/door.ts"
 import type { Posture } from "../posture.ts"
 import type { SandboxId } from "../sandbox-spec.ts"
 import { measure } from "./measure.ts"
@@ -30,15 +30,17 @@ export class ProcessSandbox implements Sandbox, Pausable {
   readonly id: SandboxId
   readonly ended: Promise<void>
   readonly #parts: SandboxParts
+  readonly #door: InitDoor
 
   constructor(parts: SandboxParts) {
     this.id = parts.id
     this.ended = parts.ended
     this.#parts = parts
+    this.#door = new InitDoor(parts.socket)
   }
 
   async connect(signal?: AbortSignal): Promise<Duplex> {
-    return new Translated(await connectUnix(this.#parts.socket, signal), this.#parts.view)
+    return new Translated(await this.#door.connect(signal), this.#parts.view)
   }
 
   async posture(): Promise<Posture> {
