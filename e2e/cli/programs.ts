@@ -15,7 +15,11 @@ export function programs(world: CliWorld): void {
     const { code, stdout, stderr } = await world.cli.run(["run", "sh", "-c", "echo out; echo err >&2; exit 7"])
     expect({ code, stdout, stderr }).toEqual({ code: 7, stdout: "out\n", stderr: "err\n" })
     expect((await world.cli.run(["run", "sh", "-c", "kill -SEGV $$"])).code).toBe(139)
-    expect((await world.cli.run(["run", "no-such-program"])).code).toBe(3)
+    expect(await world.cli.run(["run", "no-such-program"])).toMatchObject({
+      ...{ code: 127, stderr: "warren: no-such-program: No such file or directory\n" },
+    })
+    expect((await world.cli.run(["run", "/etc/hostname"])).code).toBe(126)
+    expect((await world.cli.run(["run", "--cwd", "/no/such", "true"])).code).toBe(3)
     expect((await world.cli.run(["run", "--timeout", "300ms", "sleep", "60"])).code).toBe(124)
   })
 

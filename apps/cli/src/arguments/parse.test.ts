@@ -118,6 +118,7 @@ describe("the parser of arguments", () => {
   test("words that need not be there leave what others need", () => {
     const cp = { from: word.some("FROM", ""), to: word.one("TO", "") }
     expect(read({ flags: {}, words: cp }, "a", "b", "c").words).toEqual({ from: ["a", "b"], to: "c" })
-    expect(() => read({ flags: {}, words: cp }, "a")).toThrow("FROM is missing")
+    expect(() => read({ flags: {}, words: cp }, "a")).toThrow("TO is missing")
+    expect(() => read({ flags: {}, words: cp })).toThrow("FROM is missing")
   })
 })

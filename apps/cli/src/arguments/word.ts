@@ -57,14 +57,23 @@ export const word = {
   }),
 }
 
+/** Of those that are missing, the first, as somebody counts who writes them one after the other. */
+function checkAllThere(words: readonly Word<unknown>[], count: number): void {
+  let needed = 0
+  for (const { label, doc, min } of words) {
+    needed += min
+    if (needed > count) throw new Fault("invalid", `${label} is missing: ${doc}`)
+  }
+}
+
 /** Deals words out in the order of the table; each takes what it may and leaves what those after it need. */
 export function dealWords<W extends Words>(words: W, texts: readonly string[]): WordValues<W> {
   const rest = [...texts]
   const entries = Object.entries(words)
+  checkAllThere(Object.values(words), texts.length)
   const values = entries.map(([key, each], index) => {
     const needed = entries.slice(index + 1).reduce((sum, [, later]) => sum + later.min, 0)
     const taken = rest.splice(0, Math.max(0, Math.min(each.max, rest.length - needed)))
-    if (taken.length < each.min) throw new Fault("invalid", `${each.label} is missing: ${each.doc}`)
     return [key, each.read(taken)] as const
   })
   if (rest.length > 0) throw new Fault("invalid", `"${rest[0]}" is one word too many`)

@@ -1,4 +1,5 @@
 import { constants } from "node:os"
+import type { Fault } from "@warren/base/fault.ts"
 import type { Ended } from "@warren/protocol/user-plane/processes.ts"
 import type { z } from "zod"
 
@@ -15,6 +16,12 @@ export function exitCodeOf({ exitCode, signal, reason }: Ending): number {
 }
 
 const signalNumbers: Readonly<Record<string, number>> = constants.signals
+
+/** What a shell says of a program that is not there, or may not be run; undefined where something else went wrong. */
+export function unstartedExitCode({ subject, message }: Fault, [program = ""]: readonly string[]): number | undefined {
+  if (!message.startsWith(`${program}: `)) return undefined
+  return { "errno:ENOENT": 127, "errno:EACCES": 126, "errno:ENOEXEC": 126 }[subject ?? ""]
+}
 
 /** What a person would not guess from the exit code. */
 export function remarkOn({ reason }: Ending): string | undefined {

@@ -1,4 +1,5 @@
 import type { Fault } from "@warren/base/fault.ts"
+import { plain } from "./plain.ts"
 import { Progress } from "./progress.ts"
 import { writeOut, type Colour, type Terminal } from "./terminal.ts"
 
@@ -27,8 +28,8 @@ export class Output {
     const { stderr } = this.#terminal
     if (this.isJson) stderr.write(`${JSON.stringify({ error: fault.toData() })}\n`)
     else {
-      stderr.write(`${this.#terminal.paint(stderr, "red", "warren:")} ${fault.message}\n`)
-      if (fault.hint !== undefined) stderr.write(`  ${fault.hint}\n`)
+      stderr.write(`${this.#terminal.paint(stderr, "red", "warren:")} ${inLines(fault.message)}\n`)
+      if (fault.hint !== undefined) stderr.write(`  ${inLines(fault.hint)}\n`)
     }
   }
 
@@ -40,4 +41,9 @@ export class Output {
   progress(): Progress {
     return new Progress(this.#terminal.stderr, !this.isJson && this.#terminal.stderr.isTTY)
   }
+}
+
+/** What went wrong may be told in words that come from inside a sandbox. */
+function inLines(text: string): string {
+  return text.split("\n").map(plain).join("\n")
 }

@@ -33,6 +33,11 @@ describe("a program in a session", () => {
     expect({ code, stdout, stderr }).toEqual({ code: 7, stdout: "out\n", stderr: "err\n" })
   })
 
+  test("what went wrong does not steer the terminal, whoever worded it", async () => {
+    const { code, stderr } = await cli.run(exec("\u001b[2Jnobody"))
+    expect([code, stderr]).toEqual([3, 'warren: there is no program "␛[2Jnobody"\n'])
+  })
+
   test.each(["TERM", "KILL", "SEGV", "INT"])(
     "one that SIG%s ended has the exit code a shell gives it",
     async (name) => {

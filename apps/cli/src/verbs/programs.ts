@@ -1,8 +1,9 @@
+import { Fault } from "@warren/base/fault.ts"
 import { flag, type FlagValues } from "../arguments/flag.ts"
 import { word } from "../arguments/word.ts"
 import { withRunner, type Desk } from "../desk.ts"
 import { ensureRunner } from "../lifecycle/start-plan.ts"
-import { exitCodeOf, remarkOn } from "../program/ended.ts"
+import { exitCodeOf, remarkOn, unstartedExitCode } from "../program/ended.ts"
 import { runProgram } from "../program/program.ts"
 import { Kept, toTerminal } from "../program/sink.ts"
 import type { Runner } from "../runner/runner.ts"
@@ -162,11 +163,20 @@ async function runInSession(runner: Runner, desk: Desk, asking: Asking): Promise
     hasTerminal: !flags.noTty && (flags.tty || (desk.terminal.isInteractive && !isJson)),
     hasInput: !flags.noStdin,
     sink: kept ?? toTerminal(desk.terminal),
-  })
+  }).catch((thrown: unknown) => unstarted(desk, thrown, argv))
+  if (typeof ended === "number") return ended
   const { exitCode, signal, reason, durationMs, truncated } = ended
   const about = { session: asking.name, exitCode, signal, reason, durationMs, truncated }
   if (kept) await desk.output.show({ ...about, ...kept.toData() }, () => "")
   const remark = remarkOn(ended)
   if (remark !== undefined) desk.output.note(`warren: ${remark}`)
   return exitCodeOf(ended)
+}
+
+/** A program that could not be started ends as it does in a shell, with its reason told. */
+function unstarted(desk: Desk, thrown: unknown, argv: readonly string[]): number {
+  const exitCode = thrown instanceof Fault ? unstartedExitCode(thrown, argv) : undefined
+  if (!(thrown instanceof Fault) || exitCode === undefined) throw thrown
+  desk.output.fail(thrown)
+  return exitCode
 }

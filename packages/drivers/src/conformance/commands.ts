@@ -73,10 +73,11 @@ export function describeCommands(world: World): void {
     })
 
     it("that cannot start say why", async () => {
-      await expect(exec(sandbox, { argv: ["no-such-program"] })).rejects.toMatchObject({ code: "not_found" })
+      const missing = (name: string) => ({ code: "not_found", message: `${name}: No such file or directory` })
+      await expect(exec(sandbox, { argv: ["no-such-program"] })).rejects.toMatchObject(missing("no-such-program"))
       await expect(exec(sandbox, { argv: ["/etc/passwd"] })).rejects.toMatchObject({ code: "invalid" })
       await expect(exec(sandbox, { argv: ["true"], user: "nobody-here" })).rejects.toMatchObject({ code: "invalid" })
-      await expect(exec(sandbox, { argv: ["true"], cwd: "/no/such" })).rejects.toMatchObject({ code: "not_found" })
+      await expect(exec(sandbox, { argv: ["true"], cwd: "/no/such" })).rejects.toMatchObject(missing("/no/such"))
     })
 
     it("stop at the output they may make", async () => {

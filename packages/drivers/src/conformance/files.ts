@@ -25,7 +25,9 @@ export function describeFiles(world: World): void {
       const { entries } = await files.list("/workspace", { depth: 2 })
       expect(entries.map((entry) => entry.name ?? "").toSorted((a, b) => a.localeCompare(b))).toEqual(["a", "c.bin"])
       await files.remove("/workspace/a", { recursive: true })
-      await expect(files.stat("/workspace/a")).rejects.toMatchObject({ code: "not_found" })
+      const missing = { code: "not_found", message: "/workspace/a: No such file or directory" }
+      await expect(files.stat("/workspace/a")).rejects.toMatchObject(missing)
+      await expect(files.move("/workspace/a", "/workspace/b")).rejects.toMatchObject(missing)
     })
 
     it("lead nowhere outside", async () => {

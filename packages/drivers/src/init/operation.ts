@@ -17,8 +17,10 @@ export type Event = z.output<typeof InitEvent>
  */
 export class Operation implements AsyncDisposable {
   readonly #framed: Framed<Event>
+  readonly #request: Request
 
   constructor(stream: Duplex, request: Request, signal?: AbortSignal) {
+    this.#request = request
     this.#framed = new Framed(stream, decode, signal)
     this.#framed.send(request)
   }
@@ -40,7 +42,7 @@ export class Operation implements AsyncDisposable {
   /** The next thing init says. A refusal, a lost connection and a cancellation are thrown. */
   async next(): Promise<Event | Chunk> {
     const item = await this.#framed.next()
-    if (!(item instanceof Chunk) && item.ev === "fault") throw faultOf(item)
+    if (!(item instanceof Chunk) && item.ev === "fault") throw faultOf(item, this.#request)
     return item
   }
 
@@ -70,8 +72,29 @@ export function decode(body: Buffer): Event {
   return event.data
 }
 
-export function faultOf(event: { code: string; message: string; errno?: number | undefined }): Fault {
-  const code = Object.hasOwn(faultCodes, event.code) ? (event.code as FaultCode) : "internal"
-  const name = event.errno === undefined ? undefined : getSystemErrorMap().get(-event.errno)?.[0]
-  return new Fault(code, event.message, name === undefined ? {} : { subject: `errno:${name}` })
+type Refusal = Extract<Event, { ev: "fault" }>
+
+/** Of a request, by what a refusal of it can be about. */
+interface Named {
+  readonly op?: string
+  readonly path?: string | undefined
+  readonly from?: string | undefined
+  readonly argv?: readonly string[] | undefined
+  readonly cwd?: string | undefined
+}
+
+export function faultOf({ code: word, message, errno }: Refusal, request: Named = {}): Fault {
+  const code = Object.hasOwn(faultCodes, word) ? (word as FaultCode) : "internal"
+  if (errno === undefined) return new Fault(code, message)
+  const [name] = getSystemErrorMap().get(-errno) ?? []
+  return new Fault(code, withName(message, request), name === undefined ? {} : { subject: `errno:${name}` })
+}
+
+/** init says what was wrong; what with, whoever asked knows. */
+function withName(message: string, request: Named): string {
+  const { argv, cwd, from, path = from } = request
+  const [word = "", ...why] = message.split(": ")
+  const named: Readonly<Record<string, string | undefined>> = { program: argv?.[0], "working directory": cwd }
+  if (why.length > 0 && named[word] !== undefined) return [named[word], ...why].join(": ")
+  return path === undefined ? message : `${path}: ${message}`
 }

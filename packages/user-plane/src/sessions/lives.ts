@@ -3,7 +3,7 @@ import { Fault, messageOf } from "@warren/base/fault.ts"
 import { canPause, type Pausable } from "@warren/drivers/driver.ts"
 import type { SandboxId } from "@warren/drivers/sandbox-spec.ts"
 import type { Entry } from "./entry.ts"
-import { canMove, moved } from "./moves.ts"
+import { canMove, moved, unfit } from "./moves.ts"
 import type { Plan } from "./plan.ts"
 import type { Live, Sandboxes } from "./sandboxes.ts"
 import type { SessionBook } from "./session-book.ts"
@@ -31,7 +31,7 @@ export class Lives {
     const { state } = entry.record
     if (state === "paused") await this.resume(entry)
     else if (state === "hibernated") await this.restore(entry, signal)
-    else if (state !== "running") moved(entry.record, "resume")
+    else if (state !== "running") throw unfit(entry.record)
     else if (!entry.live)
       throw new Fault("unavailable", "its sandbox is not watched", { subject: `session:${entry.id}` })
   }
@@ -202,7 +202,7 @@ export class Lives {
   }
 
   #pausable({ live, record }: Entry): Pausable {
-    if (!live) throw new Fault("conflict", `the session is ${record.state}`, { subject: `session:${record.id}` })
+    if (!live) throw unfit(record)
     const driver = this.#sandboxes.driver(live.plan.driver)
     if (canPause(driver, live.sandbox)) return live.sandbox
     throw new Fault("unsupported", `the driver ${driver.name} cannot pause: ${driver.abilities.reasons["pause"]}`)

@@ -37,19 +37,23 @@ export function canMove(state: State, move: Move): boolean {
   return (moves[move].from as readonly State[]).includes(state)
 }
 
+type Moving = { readonly id: string; readonly state: State }
+
 /** Where a move leads, or why it cannot be made. */
-export function moved(session: { readonly id: string; readonly state: State }, move: Move): State {
+export function moved(session: Moving, move: Move): State {
   if (canMove(session.state, move)) return moves[move].to
-  throw new Fault("conflict", `cannot ${move} a session that is ${session.state}`, {
-    subject: `session:${session.id}`,
-    hint: hints[session.state],
-  })
+  throw unfit(session, `cannot ${move} a session that is ${session.state}`)
+}
+
+/** That it is in no state for something, and what to do about it. */
+export function unfit({ id, state }: Moving, message = `the session is ${state}`): Fault {
+  return new Fault("conflict", message, { subject: `session:${id}`, hint: hints[state] })
 }
 
 const hints: Readonly<Partial<Record<State, string>>> = {
-  stopped: "start it again with session.restore",
-  failed: "start it again with session.restore",
-  hibernated: "wake it with session.restore, or by using it",
+  stopped: "restore it first",
+  failed: "restore it first",
+  hibernated: "restore it, or use it: that wakes it",
   paused: "resume it first",
   stopping: "it is on its way: ask again in a moment",
   hibernating: "it is on its way: ask again in a moment",

@@ -9,6 +9,7 @@ import type { Pool } from "../pool/pool.ts"
 import { Births, forked, wished } from "./births.ts"
 import { Entry } from "./entry.ts"
 import { Lives, type Stopping } from "./lives.ts"
+import { unfit } from "./moves.ts"
 import type { ImageSource, Live, Sandboxes } from "./sandboxes.ts"
 import { SessionBook } from "./session-book.ts"
 import { shown, type Reason, type SessionData, type SessionRecord } from "./session-record.ts"
@@ -176,7 +177,7 @@ export class Sessions {
   live(which: string): Live {
     const { live, record } = this.#book.entry(which)
     if (live) return live
-    throw new Fault("conflict", `the session is ${record.state}`, { subject: `session:${record.id}` })
+    throw unfit(record)
   }
 
   /** Tells whether what it runs in was ended after this. */
