@@ -57,7 +57,10 @@ export class Hub implements AsyncDisposable {
   of(session: string): SessionHub {
     const hub = this.#sessions.get(session)
     if (!hub)
-      throw new Fault("not_found", "the session has no agent", { hint: "start one first", subject: `session:${session}` })
+      throw new Fault("not_found", "the session has no agent", {
+        hint: "start one first",
+        subject: `session:${session}`,
+      })
     return hub
   }
 
