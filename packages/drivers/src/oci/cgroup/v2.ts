@@ -50,7 +50,7 @@ export class CgroupsV2 implements Cgroups {
   }
 }
 
-class CgroupV2 implements Cgroup {
+export class CgroupV2 implements Cgroup {
   readonly folders: readonly string[]
   readonly #folder: string
 
