@@ -31,7 +31,7 @@ import { ensureOwner } from "./owner.ts"
 import { hashOf } from "./secret.ts"
 import { needed, routesOf } from "./runners/routes.ts"
 import { Runners, type RunnerRoute } from "./runners/runners.ts"
-import { openSigningKey } from "./signing-key.ts"
+import { nameOf, openSigningKey } from "./signing-key.ts"
 import { openStore, type Store } from "./store/store.ts"
 import type { UserRow } from "./store/users.ts"
 import { openToken } from "./token.ts"
@@ -89,7 +89,7 @@ export async function openControl(options: ControlOptions): Promise<Control> {
   const { folder, clock, log, publicUrl } = options
   await using scope = new Scope()
   const key = await openSigningKey(folder)
-  const store = scope.use(await openStore(options.database))
+  const store = scope.use(await openStore(options.database, nameOf(key.publicKey)))
   const head = new AuditHead(join(folder, "audit.head"), key)
   const audit = scope.use(new AuditLog({ rows: store.audit, key, head, clock, log, entriesMax: options.auditMax }))
   const [buckets, cookies, passwords] = [new Buckets(clock), new Cookies(publicUrl), new Passwords()]

@@ -1,4 +1,4 @@
-import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from "node:crypto"
+import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from "node:crypto"
 import { chmod, readFile, stat } from "node:fs/promises"
 import { join } from "node:path"
 import { writeFileAtomic } from "@warren/base/atomic-file.ts"
@@ -30,6 +30,12 @@ export async function openSigningKey(folder: string): Promise<SigningKey> {
   // Whatever the umask: runners of other accounts read it.
   await chmod(publicFile, publicMode)
   return { privateKey, publicKey }
+}
+
+/** Which control plane it is, by its key. */
+export function nameOf(publicKey: KeyObject): string {
+  const bytes = publicKey.export({ type: "spki", format: "der" })
+  return createHash("sha256").update(bytes).digest("hex").slice(0, 32)
 }
 
 async function readKey(file: string): Promise<KeyObject | undefined> {

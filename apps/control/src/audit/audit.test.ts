@@ -104,7 +104,7 @@ async function opened(entriesMax = 0) {
   const key = { privateKey, publicKey }
   const clock = new ManualClock()
   const open = async () => {
-    const store = await openStore(folder.at("a.db"))
+    const store = await openStore(folder.at("a.db"), "")
     const head = new AuditHead(folder.at("audit.head"), key)
     const log = new AuditLog({ rows: store.audit, key, head, clock, log: silentLog, entriesMax })
     return { store, log }

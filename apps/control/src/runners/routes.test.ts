@@ -5,7 +5,7 @@ import { needed, routesOf } from "./routes.ts"
 
 test("who has no runner that runs is told who starts it: oneself, or with many users an administrator", async () => {
   await using folder = await TempFolder.make()
-  await using store = await openStore(folder.at("control.db"))
+  await using store = await openStore(folder.at("control.db"), "")
   const root = { id: "usr_root", name: "root", role: "member", isDisabled: false, createdAt: 1 } as const
   await store.users.add(root)
   const many = routesOf(store.users, "/run/warren/{user}/control.sock")

@@ -18,17 +18,20 @@ export interface MadeKey {
 /** Answers of what was made with a key, so that asking again makes nothing more. */
 export class Made {
   readonly #sql: Sql
+  readonly #maker: string
 
-  constructor(sql: Sql) {
+  /** `maker`: who makes what is begun here, the same after a restart. */
+  constructor(sql: Sql, maker: string) {
     this.#sql = sql
+    this.#maker = maker
   }
 
   /** Of two that ask at once with one key, one gets true. What is as old as `before` is forgotten. */
   async claim({ userId, key }: MadeKey, asked: string, times: { now: number; before: number }): Promise<boolean> {
-    const sql = `INSERT INTO made (user_id, key, asked, answer, at) VALUES (?, ?, ?, '', ?) ON CONFLICT DO NOTHING`
+    const sql = `INSERT INTO made (user_id, key, asked, answer, at, maker) VALUES (?, ?, ?, '', ?, ?) ON CONFLICT DO NOTHING`
     const [, claimed] = await this.#sql.write(
       { sql: "DELETE FROM made WHERE at <= ?", values: [times.before] },
-      { sql, values: [userId, key, asked, times.now] },
+      { sql, values: [userId, key, asked, times.now, this.#maker] },
     )
     return claimed === 1
   }
@@ -47,8 +50,8 @@ export class Made {
     await this.#sql.write({ sql: "DELETE FROM made WHERE user_id = ? AND key = ?", values: [userId, key] })
   }
 
-  /** What was begun and has not come to an end. */
+  /** What was begun here and has not come to an end. */
   async forgetUnfinished(): Promise<void> {
-    await this.#sql.write({ sql: "DELETE FROM made WHERE answer = ''", values: [] })
+    await this.#sql.write({ sql: "DELETE FROM made WHERE answer = '' AND maker = ?", values: [this.#maker] })
   }
 }

@@ -122,4 +122,8 @@ CREATE TABLE made (
 CREATE INDEX made_by_time ON made (at);
 `,
   },
+  {
+    name: "who makes it",
+    sql: "ALTER TABLE made ADD COLUMN maker TEXT NOT NULL DEFAULT '' CHECK (length(maker) <= 32);",
+  },
 ]

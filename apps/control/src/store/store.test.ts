@@ -3,6 +3,7 @@ import { TempFolder } from "@warren/base/testing/temp-folder.ts"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { lackOfPostgres, PostgresServer } from "../testing/postgres-server.ts"
 import { openPostgres } from "./postgres.ts"
+import type { MadeKey } from "./made.ts"
 import { migrations } from "./schema.ts"
 import type { Sql } from "./sql.ts"
 import { openSqlite } from "./sqlite.ts"
@@ -205,6 +206,29 @@ function conformance(make: () => Promise<{ open(): Promise<Sql>; dispose(): Prom
       }
     }))
 
+  test("what one control plane was making when it died is made anew by it, and not by another", () =>
+    withStore(async (store, sql, again) => {
+      const alice = user("alice")
+      await store.users.add(alice)
+      const [mine, theirs] = ["a", "b"].map((seed) => ({ userId: alice.id, key: hash(seed) })) as [MadeKey, MadeKey]
+      const times = { now: 1_000, before: 0 }
+      await storeOn(sql, "one").made.claim(mine, hash("1"), times)
+      await storeOn(sql, "two").made.claim(theirs, hash("2"), times)
+      const other = await again()
+      try {
+        const { made } = storeOn(other, "one")
+        expect(await made.claim(mine, hash("1"), times)).toBe(false)
+        await made.forgetUnfinished()
+        expect([await made.get(mine), (await made.get(theirs))?.asked]).toEqual([undefined, hash("2")])
+        expect(await made.claim(mine, hash("1"), times)).toBe(true)
+        await made.keep(mine, "sealed")
+        await made.forgetUnfinished()
+        expect((await made.get(mine))?.answer).toBe("sealed")
+      } finally {
+        await other[Symbol.asyncDispose]()
+      }
+    }))
+
   test("is still there for the next who opens it", () =>
     withStore(async (store, _, again) => {
       await store.users.add(user("alice"))
@@ -232,7 +256,7 @@ const allowed: Readonly<Record<string, "text" | "integer">> = {
   ...columns("routes", "user_id socket", "uid"),
   ...columns("audit", "user_id via action subject address request result hash", "seq time"),
   ...columns("audit_checkpoints", "hash signature", "seq time"),
-  ...columns("made", "user_id key asked answer", "at"),
+  ...columns("made", "user_id key asked answer maker", "at"),
   ...columns("session_owners", "session user_id", "seen_at"),
   ...columns("schema_migrations", "name digest", "version applied_at"),
 }

@@ -20,16 +20,17 @@ export interface Store extends AsyncDisposable, Pick<Sql, "version"> {
   readonly made: Made
 }
 
-/** `where`: a `postgres://` address, or the path of a SQLite file. */
-export async function openStore(where: string): Promise<Store> {
-  if (/^postgres(ql)?:\/\//.test(where)) return storeOn(await openPostgres(where))
-  const store = storeOn(openSqlite(where))
-  // A file has one control plane: what is being made there was begun by one that has died, and would keep others waiting.
+/** `where`: a `postgres://` address, or the path of a SQLite file. `who`: which control plane this is, of those on one PostgreSQL. */
+export async function openStore(where: string, who: string): Promise<Store> {
+  const isShared = /^postgres(ql)?:\/\//.test(where)
+  // A file has one control plane, whatever it is called.
+  const store = isShared ? storeOn(await openPostgres(where), who) : storeOn(openSqlite(where))
+  // What is being made by us was begun before we died, and would keep whoever asks again waiting.
   await store.made.forgetUnfinished()
   return store
 }
 
-export function storeOn(sql: Sql): Store {
+export function storeOn(sql: Sql, who = ""): Store {
   return {
     users: new Users(sql),
     tokens: new Tokens(sql),
@@ -37,7 +38,7 @@ export function storeOn(sql: Sql): Store {
     invites: new Invites(sql),
     audit: new AuditRows(sql),
     sessionOwners: new SessionOwners(sql),
-    made: new Made(sql),
+    made: new Made(sql, who),
     get version() {
       return sql.version
     },
