@@ -3,20 +3,32 @@
 #include "loop.h"
 #include "sys.h"
 
+#include <dirent.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/mount.h>
 #include <sys/statfs.h>
 
-static int members(const char *cgroup, pid_t *pids, int max)
+/* How many groups inside one another are taken away. */
+enum { DEPTH_MAX = 8 };
+
+/* -1 for what is no cgroup. */
+static int open_group(const char *cgroup)
 {
 	int dir = w_openat2(AT_FDCWD, cgroup, O_RDONLY | O_DIRECTORY, 0, W_RESOLVE_NO_SYMLINKS | W_RESOLVE_NO_MAGICLINKS);
 	struct statfs fs;
-	if (dir < 0)
-		return 0;
-	bool real = fstatfs(dir, &fs) == 0 && (fs.f_type == W_CGROUP_MAGIC || fs.f_type == W_CGROUP2_MAGIC);
-	int fd = real ? openat(dir, "cgroup.procs", O_RDONLY | O_CLOEXEC) : -1;
-	close(dir);
+	if (dir >= 0 && !(fstatfs(dir, &fs) == 0 && (fs.f_type == W_CGROUP_MAGIC || fs.f_type == W_CGROUP2_MAGIC)))
+		close_fd(&dir);
+	return dir;
+}
+
+static int members(const char *cgroup, pid_t *pids, int max)
+{
+	int dir = open_group(cgroup);
+	int fd = dir < 0 ? -1 : openat(dir, "cgroup.procs", O_RDONLY | O_CLOEXEC);
+	close_fd(&dir);
 	if (fd < 0)
 		return 0;
 	FILE *file = fdopen(fd, "r");
@@ -31,7 +43,7 @@ static int members(const char *cgroup, pid_t *pids, int max)
 	return n;
 }
 
-int cgroup_kill(const char *cgroup)
+static int kill_members(const char *cgroup)
 {
 	pid_t first[256], second[512];
 	int fds[256], killed = 0;
@@ -50,6 +62,28 @@ int cgroup_kill(const char *cgroup)
 	}
 	return killed;
 }
+
+static int clear(const char *cgroup, int depth)
+{
+	int killed = kill_members(cgroup);
+	int fd = depth > 0 ? open_group(cgroup) : -1;
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	if (fd >= 0 && !dir)
+		close_fd(&fd);
+	for (struct dirent *e; dir && (e = readdir(dir));) {
+		char inside[PATH_MAX];
+		if (e->d_type != DT_DIR || !strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
+			continue;
+		int length = snprintf(inside, sizeof inside, "%s/%s", cgroup, e->d_name);
+		if (length < (int)sizeof inside && rmdir(inside) < 0 && errno == EBUSY)
+			killed += clear(inside, depth - 1);
+	}
+	if (dir)
+		closedir(dir);
+	return killed;
+}
+
+int cgroup_kill(const char *cgroup) { return clear(cgroup, DEPTH_MAX); }
 
 void cgroup_hide_hybrid(void)
 {

@@ -1,4 +1,5 @@
-import { execFileSync } from "node:child_process"
+import { execFileSync, spawn } from "node:child_process"
+import { once } from "node:events"
 import { existsSync } from "node:fs"
 import { link, mkdir, stat, symlink, writeFile } from "node:fs/promises"
 import path from "node:path"
@@ -55,6 +56,20 @@ describe.runIf(able)("warren-launch", () => {
       expect(answer.ok?.["killed"]).toBeGreaterThan(0)
       expect(alive(start.pid)).toBe(false)
       for (const folder of sandbox.cgroups) expect(existsSync(folder)).toBe(false)
+    })
+
+    it("empties and removes the groups in them, too", async () => {
+      const { cgroups } = await world.sandbox()
+      const child = spawn("sleep", ["1000"])
+      const ended = once(child, "exit")
+      for (const folder of cgroups) {
+        await mkdir(path.join(folder, "one", "in", "another"), { recursive: true })
+        await mkdir(path.join(folder, "one", "beside"))
+        await writeFile(path.join(folder, "one", "in", "cgroup.procs"), String(child.pid))
+      }
+      expect(await launch.ask("kill", { cgroups })).toMatchObject({ ok: { killed: 1 } })
+      expect(await ended).toEqual([null, "SIGKILL"])
+      for (const folder of cgroups) expect(existsSync(folder)).toBe(false)
     })
 
     it.each([
