@@ -63,9 +63,21 @@ static int kill_members(const char *cgroup)
 	return killed;
 }
 
+/* In the first version's freezer a killed process dies only when it is let go: whoever froze it, it would be waited for for ever. */
+static void thaw(const char *cgroup)
+{
+	int dir = open_group(cgroup);
+	int fd = dir < 0 ? -1 : openat(dir, "freezer.state", O_WRONLY | O_CLOEXEC);
+	close_fd(&dir);
+	if (fd >= 0 && write(fd, "THAWED", 6) < 0)
+		errno = 0; /* then it stays busy, and that is told */
+	close_fd(&fd);
+}
+
 static int clear(const char *cgroup, int depth)
 {
 	int killed = kill_members(cgroup);
+	thaw(cgroup);
 	int fd = depth > 0 ? open_group(cgroup) : -1;
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	if (fd >= 0 && !dir)

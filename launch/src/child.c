@@ -265,8 +265,11 @@ void child_doom(struct job *j, int error, const char *message)
 	if (j->doomed)
 		return;
 	set_fault(j, error, message);
-	if (j->child > 0)
-		kill(j->child, SIGKILL); /* not reaped yet, so the pid is still ours */
-	else
+	if (j->child <= 0) {
 		child_advance(j);
+		return;
+	}
+	kill(j->child, SIGKILL); /* not reaped yet, so the pid is still ours */
+	for (int i = 0; i < j->cgroup_count; i++)
+		cgroup_kill(j->cgroups[i]); /* it may stand frozen there, and would not die */
 }

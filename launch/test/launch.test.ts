@@ -5,7 +5,7 @@ import { link, mkdir, stat, symlink, writeFile } from "node:fs/promises"
 import path from "node:path"
 import { beforeAll, describe, expect, it } from "vitest"
 import { frame, guest, Launch } from "./client.ts"
-import { alive, crun, inRange, kill, shell, started, World, Ground } from "./world.ts"
+import { alive, crun, freeze, inRange, kill, shell, started, World, Ground } from "./world.ts"
 
 const able = process.getuid?.() === 0 && existsSync("/usr/bin/crun")
 
@@ -56,6 +56,14 @@ describe.runIf(able)("warren-launch", () => {
       expect(answer.ok?.["killed"]).toBeGreaterThan(0)
       expect(alive(start.pid)).toBe(false)
       for (const folder of sandbox.cgroups) expect(existsSync(folder)).toBe(false)
+    })
+
+    it("empties those that somebody froze", async () => {
+      const sandbox = await world.sandbox()
+      const start = started(await launch.ask("start", sandbox.request))
+      await freeze(sandbox)
+      expect(await launch.ask("kill", { cgroups: sandbox.cgroups })).toMatchObject({ ok: { killed: 1 } })
+      expect(alive(start.pid)).toBe(false)
     })
 
     it("empties and removes the groups in them, too", async () => {

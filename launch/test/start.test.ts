@@ -6,7 +6,7 @@ import { beforeAll, describe, expect, it } from "vitest"
 import { buildLibraries } from "../build.ts"
 import { guest, Launch } from "./client.ts"
 import { config } from "./oci.ts"
-import { alive, inRange, kill, shell, started, World, Ground } from "./world.ts"
+import { alive, freeze, inRange, kill, shell, started, World, Ground } from "./world.ts"
 
 const able = process.getuid?.() === 0 && existsSync("/usr/bin/crun")
 
@@ -253,6 +253,16 @@ describe.runIf(able)("warren-launch: start", () => {
     expect((await launch.ask("start", sandbox.request)).fault?.step).toBe("runtime")
     const other = await world.sandbox({ runtime: shell(`echo ${process.pid} > /run/pid; exit 0`) })
     expect((await launch.ask("start", other.request)).fault?.step).toBe("runtime")
+  })
+
+  it("ends a runtime that somebody froze in the middle of it", async () => {
+    const sandbox = await world.sandbox({ runtime: shell("sleep 1000"), timeoutMs: 1000 })
+    const asked = launch.ask("start", sandbox.request)
+    const members = (): string => readFileSync(path.join(sandbox.cgroups[0] ?? "", "cgroup.procs"), "utf8")
+    await expect.poll(members, { interval: 5 }).not.toBe("")
+    await freeze(sandbox)
+    expect((await asked).fault).toMatchObject({ step: "runtime", errno: "ETIMEDOUT" })
+    expect(members()).toBe("")
   })
 
   it("ends a runtime that hangs, and everything it has started", async () => {
