@@ -6,8 +6,8 @@ export interface Beat {
   readonly silentMax: number
 }
 
-/** Two minutes: what is said to a slow reader may be that long on its way before it is asked for a sign of life. */
-const usual: Beat = { everyMs: 15_000, silentMax: 8 }
+/** Ten minutes: a client that thinks about what it was told before it reads on answers no pings meanwhile. */
+const usual: Beat = { everyMs: 15_000, silentMax: 40 }
 
 /**
  * Tells whoever reads that the line is there, and hangs up on those who are not: a machine that was put to sleep or unplugged says
