@@ -4,7 +4,7 @@ import { basename, dirname } from "node:path"
 import { promisify } from "node:util"
 import { errnoOf, Fault } from "@warren/base/fault.ts"
 import type { Disk } from "@warren/drivers/driver.ts"
-import { removeTree } from "./remove-tree.ts"
+import { emptyFolder, removeTree } from "./remove-tree.ts"
 
 const run = promisify(execFile)
 const measureMs = 60_000
@@ -34,6 +34,10 @@ const plainFolders: Omit<Disk, "folder"> = {
   },
 
   async remove(path) {
+    // Within itself first: what is laid aside next to it would be nobody's if we died then.
+    await emptyFolder(path).catch((failure: unknown) => {
+      if (!["ENOENT", "ENOTDIR", "ELOOP"].includes(errnoOf(failure))) throw failure
+    })
     const above = await open(dirname(path)).catch((failure: unknown) => {
       if (errnoOf(failure) !== "ENOENT") throw failure
       return undefined

@@ -116,6 +116,20 @@ describe("a workspace", () => {
     await again.create("a")
   })
 
+  test("is deleted within itself: whoever dies half-way leaves nothing beside it that nobody knows", async () => {
+    await workspaces.create("deep")
+    for (let n = 0; n < 50; n++) mkdirSync(join(workspaces.folderOf("deep"), `a${n}`, "b", "c"), { recursive: true })
+    const seen = new Set<string>()
+    const state = { isOver: false }
+    const deleted = workspaces.delete("deep").finally(() => (state.isOver = true))
+    while (!state.isOver) {
+      for (const name of readdirSync(folder.at("ws"))) seen.add(name)
+      await new Promise(setImmediate)
+    }
+    expect(await deleted).toBe(true)
+    expect([[...seen], readdirSync(folder.at("ws"))]).toEqual([["deep"], []])
+  })
+
   test("is whole or gone after each of 20 kills", async () => {
     const program = await bundleProgram(new URL("testing/maker.ts", import.meta.url), folder)
     for (let kill = 0; kill < 20; kill++) {
