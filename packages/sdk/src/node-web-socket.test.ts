@@ -4,10 +4,11 @@ import { describe, expect, test } from "vitest"
 import { WebSocketServer, type WebSocket } from "ws"
 import { openSocket } from "./node-web-socket.ts"
 
-const patience = { lookMs: 10, looksMax: 20 }
+const beat = { everyMs: 10, silentMax: 20 }
 
+/** One that answers no ping by itself. */
 async function server() {
-  const listening = new WebSocketServer({ port: 0, host: "127.0.0.1" })
+  const listening = new WebSocketServer({ port: 0, host: "127.0.0.1", autoPong: false })
   await once(listening, "listening")
   const url = `ws://127.0.0.1:${(listening.address() as AddressInfo).port}`
   const close = async (): Promise<void> => {
@@ -20,7 +21,7 @@ async function server() {
 describe("a socket of a program", () => {
   test("is lost when nothing is heard any more", async () => {
     await using silent = await server()
-    const socket = openSocket(silent.url, {}, patience)
+    const socket = openSocket(silent.url, {}, beat)
     const code = await new Promise((lost) =>
       socket.addEventListener("close", (event: { code: number }) => lost(event.code)),
     )
@@ -30,10 +31,10 @@ describe("a socket of a program", () => {
   test("stays while the other side says that it is there", async () => {
     await using alive = await server()
     const connected = once(alive.listening, "connection") as Promise<[WebSocket]>
-    const socket = openSocket(alive.url, {}, patience)
+    const socket = openSocket(alive.url, {}, beat)
     const [near] = await connected
-    const pings = setInterval(() => near.ping(), patience.lookMs)
-    for (let heard = 0; heard < patience.looksMax * 3; heard++) await once(near, "pong")
+    const pings = setInterval(() => near.ping(), beat.everyMs)
+    for (let heard = 0; heard < beat.silentMax * 3; heard++) await once(near, "pong")
     clearInterval(pings)
     expect(near.readyState).toBe(near.OPEN)
     socket.close()
@@ -42,11 +43,11 @@ describe("a socket of a program", () => {
   test("stays, and says so, while its reader is busy", async () => {
     await using silent = await server()
     const connected = once(silent.listening, "connection") as Promise<[WebSocket]>
-    const socket = openSocket(silent.url, {}, patience)
+    const socket = openSocket(silent.url, {}, beat)
     const [near] = await connected
     await new Promise((opened) => socket.addEventListener("open", opened))
     socket.pause?.()
-    for (let heard = 0; heard < patience.looksMax * 3; heard++) await once(near, "ping")
+    for (let heard = 0; heard < beat.silentMax * 3; heard++) await once(near, "ping")
     expect(near.readyState).toBe(near.OPEN)
     socket.resume?.()
     socket.close()

@@ -175,8 +175,9 @@ async function runInSession(runner: Runner, desk: Desk, asking: Asking): Promise
 
 /** A program that could not be started ends as it does in a shell, with its reason told. */
 function unstarted(desk: Desk, thrown: unknown, argv: readonly string[]): number {
-  const exitCode = thrown instanceof Fault ? unstartedExitCode(thrown, argv) : undefined
-  if (!(thrown instanceof Fault) || exitCode === undefined) throw thrown
+  if (!(thrown instanceof Fault)) throw thrown
+  const exitCode = unstartedExitCode(thrown, argv)
+  if (exitCode === undefined) throw thrown
   desk.output.fail(thrown)
   return exitCode
 }

@@ -10,14 +10,15 @@ export interface Beat {
 const usual: Beat = { everyMs: 15_000, silentMax: 40 }
 
 /**
- * Tells whoever reads that the line is there, and hangs up on those who are not: a machine that was put to sleep or unplugged says
- * nothing, and what it had opened would count as used for ever.
+ * Of one end of a line: says that it is there, and hangs up when the other one is not: a machine that was put to sleep or unplugged
+ * says nothing, what it had opened would count as used for ever, and who waits for it would wait as long.
  */
 export function heartbeat(socket: WebSocket, { everyMs, silentMax }: Beat = usual): void {
   let silent = 0
   const heard = (): void => void (silent = 0)
   const timer = setInterval(() => {
-    // While nobody reads here, nothing is heard; and what waits to be sent is the kernel's to give up on.
+    // While nobody reads here, nothing is heard, and no ping is answered: ours says that we are there. What waits to be sent is the
+    // kernel's to give up on.
     if (socket.isPaused || socket.bufferedAmount > 0) heard()
     if (silent++ >= silentMax) return socket.terminate()
     socket.ping()

@@ -6,6 +6,7 @@ import fc from "fast-check"
 import { describe, expect, test } from "vitest"
 import { outcome, welcome, withPeer } from "../testing/rpc-client.ts"
 import { wire } from "../testing/rpc-system.ts"
+import { spoiledFrame } from "../testing/spoiled-frame.ts"
 import { RpcClient } from "./client.ts"
 
 describe("RpcClient with a server that stops", () => {
@@ -68,18 +69,7 @@ describe("RpcClient with a server that stops", () => {
       fc.constant(JSON.parse('{"__proto__":{"id":1,"out":{"value":1}},"constructor":1}') as object),
       fc.constant(welcome),
     )
-    const frame = fc.oneof(
-      { weight: 6, arbitrary: message.map((value) => encodeJson(value)) },
-      { weight: 1, arbitrary: fc.uint8Array({ maxLength: 40 }).map((bytes) => Buffer.from(bytes)) },
-      {
-        weight: 2,
-        arbitrary: fc.tuple(message, fc.nat(), fc.nat(255)).map(([value, place, byte]) => {
-          const bytes = encodeJson(value)
-          bytes[place % bytes.length] = byte
-          return bytes
-        }),
-      },
-    )
+    const frame = spoiledFrame(message, 40)
     await fc.assert(
       fc.asyncProperty(fc.boolean(), fc.array(frame, { maxLength: 12 }), async (isGreeted, frames) => {
         await using pair = await SocketPair.make()

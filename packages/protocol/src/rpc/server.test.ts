@@ -6,6 +6,7 @@ import { settles } from "@warren/base/testing/settles.ts"
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
 import { RawPeer, Served, System } from "../testing/rpc-system.ts"
+import { spoiledFrame } from "../testing/spoiled-frame.ts"
 import { rpcLimits } from "./wire.ts"
 
 const mebibyte = 1024 * 1024
@@ -289,18 +290,7 @@ describe("RpcConnection", () => {
       fc.record({ id, cancel: fc.oneof(fc.constant(true), junk) }),
       fc.dictionary(fc.constantFrom("hello", "id", "__proto__", "call", "in", "welcome"), junk),
     )
-    const frame = fc.oneof(
-      { weight: 6, arbitrary: message.map((value) => encodeJson(value)) },
-      { weight: 1, arbitrary: fc.uint8Array({ maxLength: 60 }).map((bytes) => Buffer.from(bytes)) },
-      {
-        weight: 2,
-        arbitrary: fc.tuple(message, fc.nat(), fc.nat(255)).map(([value, place, byte]) => {
-          const bytes = encodeJson(value)
-          bytes[place % bytes.length] = byte
-          return bytes
-        }),
-      },
-    )
+    const frame = spoiledFrame(message, 60)
     await fc.assert(
       fc.asyncProperty(fc.boolean(), fc.array(frame, { maxLength: 15 }), async (isGreeted, frames) => {
         await using served = await Served.start()
